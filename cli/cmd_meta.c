@@ -127,9 +127,9 @@ static bool is_text_entry(const job *j, const char *key)
            !strcmp(f.metadata, "text") && begins_with(key, f.family, ".metadata.");
 }
 
-static bool make_text_map(job *j, const char *key)
+/* Adds an empty map as an attribute, if there is none of that name. */
+static bool make_map(job *j, const char *key, size_t n)
 {
-    size_t n = (size_t)(strstr(key, ".metadata.") - key) + strlen(".metadata");
     const tnf_value empty = { .kind = TNF_MAP };
     tnf_member *members = meta_take(&j->editor, (j->after.n + 1) * sizeof *members);
     char *name = members ? meta_take(&j->editor, n) : NULL;
@@ -206,6 +206,50 @@ static bool retype_one(job *j, const char *setting)
     return true;
 }
 
+static bool make_text_map(job *j, const char *key)
+{
+    return make_map(j, key, (size_t)(strstr(key, ".metadata.") - key) + strlen(".metadata"));
+}
+
+/* The names of attributes that are JSON in this format. */
+static const char *json_attrs(const job *j)
+{
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
+    return !j->options->tensor && tnf_format_named(&f, j->in.info->format) ? f.json : NULL;
+}
+
+/* Prepares setting a value in an attribute that is JSON: its type may change, and the attribute may
+ * not exist yet. */
+static bool prepare_json(job *j, const char *key)
+{
+    tnf_str name, rest;
+    tnf_value old;
+    j->editor.any_type = meta_in_json(json_attrs(j), (tnf_str) { key, strlen(key) }, &name, &rest);
+    if (!j->editor.any_type || !rest.p)
+        return true;
+    return make_map(j, key, name.n) && meta_get(&j->editor, &old, &j->after, name) &&
+           (old.kind == TNF_MAP || old.kind == TNF_ARRAY ||
+            meta_fail(&j->editor, "'%.*s' is neither a map nor an array", (int)name.n, name.p));
+}
+
+/* Attributes that are JSON: integers whose width was requested fit it, but it cannot be stored. */
+static bool forget_widths(job *j)
+{
+    const tnf_value all = j->after;
+    for (size_t i = 0; i < all.n; i++) {
+        const tnf_member *m = &all.as.members[i];
+        tnf_str name, rest;
+        tnf_value plain, changed;
+        if (!meta_in_json(json_attrs(j), m->key, &name, &rest) || rest.p)
+            continue;
+        if (!meta_as_json(&j->editor, &plain, &m->value) ||
+            !meta_put(&j->editor, &changed, &j->after, m->key, &plain))
+            return false;
+        j->after = changed;
+    }
+    return true;
+}
+
 static bool set_one(job *j, const char *setting)
 {
     const char *equals = strchr(setting, '=');
@@ -218,7 +262,7 @@ static bool set_one(job *j, const char *setting)
     if (j->options->as && !check_text_type(j, key, j->options->as))
         return false;
     j->editor.as_text = j->options->string || entry;
-    if ((entry && !make_text_map(j, key)) ||
+    if ((entry && !make_text_map(j, key)) || !prepare_json(j, key) ||
         !meta_set(&j->editor, &changed, &j->after, (tnf_str) { key, strlen(key) }, equals + 1))
         return false;
     j->after = changed;
@@ -248,7 +292,7 @@ static int change_attrs(job *j)
     for (size_t i = 0; i < o->retype.n; i++)
         if (!retype_one(j, o->retype.items[i]))
             return tell_wrong(j, o->retype.items[i]);
-    return EXIT_DONE;
+    return forget_widths(j) ? EXIT_DONE : tell_wrong(j, NULL);
 }
 
 /* -------------------------------------------------------------------- save */
@@ -502,7 +546,10 @@ const command cmd_meta = {
         "fit is refused. A new key gets the type of its neighbours if they all have the same type. "
         "Otherwise whole numbers become u64 or i64, and other numbers f64. In formats whose "
         "programs need exact types, whole numbers become the first of u32, i32, u64 and i64 that "
-        "holds them, and other numbers f32. Bytes are written as {\"$bytes\":\"base64\"}.\n\nThe "
+        "holds them, and other numbers f32. The attributes of a VS file are JSON: any value "
+        "replaces "
+        "any other, and integers have no width. Bytes are written as "
+        "{\"$bytes\":\"base64\"}.\n\nThe "
         "file is changed in place if nothing has to move and the file has no hard links: only "
         "bytes that differ are written, and tensors are not read. Otherwise a new file is written "
         "in the same format and form, and replaces the old one when it is complete. If nothing "

@@ -12,6 +12,7 @@ typedef struct meta_editor {
     tnf_builder *builder; /* parses JSON */
     bool as_text;         /* --string: values are taken as they are */
     bool narrow;          /* new numbers are u32, i32, u64, i64 or f32 */
+    bool any_type;        /* a value may get another type than the old one had */
     const tnf_value *as;  /* --as: a value of the requested type, or NULL */
     struct meta_chunk *chunks;
     bool no_memory;
@@ -37,6 +38,12 @@ bool meta_set(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str pat
               const char *text);
 bool meta_remove(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path);
 bool meta_equal(const tnf_value *a, const tnf_value *b);
+
+/* meta_any.c: does the key begin with one of these names of attributes (tnf_format_info.json)? Then
+ * *rest is what follows, as for meta_begins(). */
+bool meta_in_json(const char *names, tnf_str key, tnf_str *name, tnf_str *rest);
+/* The same tree without widths of integers and types of arrays, as JSON has it. */
+bool meta_as_json(meta_editor *m, tnf_value *out, const tnf_value *v);
 
 /* meta_type.c: makes a value from typed text, of the type of `like`, or (NULL) of its JSON type. */
 bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const char *text);

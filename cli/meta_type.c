@@ -292,7 +292,7 @@ bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const c
         *out = plain;
         return true;
     }
-    like = m->as ? m->as : like;
+    like = m->as ? m->as : m->any_type ? NULL : like;
     bool is_json = tnf_builder_parse(&v, m->builder, text, n, &error) == TNF_OK;
     if (!tnf_utf8_valid(NULL, text, n))
         return meta_fail(m, "the value is not UTF-8");

@@ -119,6 +119,9 @@ typedef struct tnf_can {
     int (*sorts)(const tnf_object *a, const tnf_object *b);
     tnf_holds attrs;   /* where file attributes go that have no native place */
     uint32_t max_rank; /* tensors of a higher rank: the first dimensions are merged. 0: no limit */
+    /* Its specification allows any rank: it is read without the default limit on the rank. Other
+     * formats get no tensors beyond that limit, since readers would refuse the file. */
+    bool any_rank;
     /* TYPED: does this attribute of the file (`of` is NULL) or of a tensor come back unchanged?
      * NULL: everything that TNF_HOLDS_TYPED promises does. */
     bool (*holds_attr)(const tnf_member *attr, const tnf_object *of);
@@ -134,6 +137,7 @@ typedef struct tnf_can {
     bool sorted_attrs; /* TYPED, but attributes come back sorted by the bytes of their keys */
     bool sorted_maps;  /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes that have a native place */
+    const char *json_attrs;                /* see tnf_format_info.json */
     /* Returns true if these options of the writer, such as an older version, leave no place for
      * this attribute, which object_attrs lists. It then counts as not listed. May be NULL. */
     bool (*no_place)(const tnf_member *attr, const tnf_option_value *options);
@@ -353,6 +357,9 @@ typedef struct tnf_format {
 } tnf_format;
 
 /* ---------------------------------------------------------------- reading */
+
+/* Has this process claimed the file (io/claim.h)? Then no other program changes it. */
+bool tnf_is_claimed(const tnf_reader *r);
 
 /* Reads n bytes at `offset` into scratch, and sets a cursor to them. TNF_ELIMIT above max (and
  * above limits.header_bytes), TNF_ETRUNCATED (with the number of missing bytes) beyond the file.

@@ -54,7 +54,7 @@ typedef struct tnf_limits {
     uint64_t header_bytes; /**< index or header [256 MiB] */
     uint64_t memory;       /**< all memory of a handle [4 GiB] */
     uint64_t objects;      /**< tensors [16,777,216] */
-    uint32_t rank;         /**< dimensions [64] */
+    uint32_t rank;         /**< dimensions [64; VS files: no limit] */
     uint32_t depth;        /**< nesting of attributes [64] */
     uint32_t name_bytes;   /**< length of a name [65,536] */
     /** Bytes of all compressed tensors after decoding; checked before decoding [2 GiB, or 1024
@@ -525,6 +525,10 @@ typedef struct tnf_format_info {
     const char *document; /**< the attribute that holds all metadata as one text; NULL: none */
     /** The prefix that its reader puts before every key of a file: "gguf." for gguf; NULL: none. */
     const char *prefix;
+    /** Attributes of the file, separated by spaces, whose values are JSON: any value can be stored,
+     *  but not the widths of its integers, which are read as u64, or i64 if negative. NULL: none.
+     */
+    const char *json;
     /** Programs that read the format expect exact types of numbers: prefer u32, i32 or f32 for new
      *  attributes. */
     bool narrow;
@@ -535,7 +539,7 @@ typedef struct tnf_format_info {
 #define TNF_FORMAT_INFO_INIT                                                                       \
     {                                                                                              \
         sizeof(tnf_format_info), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL,          \
-            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL, NULL, false,                                       \
+            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL, NULL, NULL, false,                                 \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \

@@ -7,6 +7,8 @@
 #include "io/claim.h"
 #include "model/limits.h"
 
+#include <stdatomic.h>
+
 /* The reader of a part: a file's source and format, or the caller's function. */
 struct tnf_origin {
     const tnf_source *source;
@@ -71,7 +73,8 @@ struct tnf_file {
     tnf_allocator alloc;
     tnf_arena arena;
     tnf_source *source;
-    tnf_claim claim; /* with the open option to_change */
+    tnf_claim claim;      /* with the open option to_change */
+    atomic_bool replaced; /* a claim protects it until it is replaced: save/save.c */
     tnf_catalog catalog;
     tnf_reader reader;
     struct tnf_origin origin;

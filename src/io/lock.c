@@ -156,6 +156,11 @@ tnf_status tnf_lock_ask(int fd, bool exclusive, uint32_t milliseconds, bool (*go
     return done == 0 ? TNF_OK : lock_failed(exclusive ? "reads or writes" : "writes", e);
 }
 
+bool tnf_lock_beside(int fd)
+{
+    return set_lock(fd, F_RDLCK, 0, LOCK_BYTES, false) == 0;
+}
+
 void tnf_lock_drop(int fd)
 {
     (void)set_lock(fd, F_UNLCK, 0, LOCK_BYTES, false);

@@ -27,6 +27,9 @@ tnf_status tnf_lock_take(int fd, bool exclusive, uint32_t milliseconds, tnf_erro
  * TNF_ECANCELLED. */
 tnf_status tnf_lock_ask(int fd, bool exclusive, uint32_t milliseconds, bool (*go_on)(void *ctx),
                         void *ctx, tnf_error *e);
+/* Takes the shared lock without the gate, if no program has the exclusive one: for the holder of
+ * another shared lock on the file, for whose end a writer in the gate may be waiting. */
+bool tnf_lock_beside(int fd);
 void tnf_lock_drop(int fd);
 
 /* An exclusive lock on the whole file by flock(), which io/claim.h uses. It ends with the

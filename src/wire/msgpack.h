@@ -42,6 +42,7 @@ typedef struct tnf_msgpack {
     uint64_t base; /* file position of start */
     tnf_arena *arena;
     unsigned depth, max_depth; /* containers around the next item; their maximum */
+    bool no_widths;            /* tnf_msgpack_value(): integers are u64, or i64 if negative */
     tnf_status status;
     tnf_error *e;
 } tnf_msgpack;
@@ -97,8 +98,8 @@ bool tnf_msgpack_bin_head(tnf_msgpack *r, uint64_t *n);
 /* Skips any item, and checks it; *raw, if not NULL, becomes its encoding. */
 bool tnf_msgpack_skip(tnf_msgpack *r, tnf_str *raw);
 /* Any item as a tree. Integers become TNF_UINT or TNF_INT with the dtype of their marker (u8 and i8
- * for those of one byte), floats TNF_FLOAT of f32 or f64, bin TNF_BYTES. What a tree cannot express
- * is wrapped in a map of one key:
+ * for those of one byte), unless r->no_widths is set; floats become TNF_FLOAT of f32 or f64, bin
+ * TNF_BYTES. What a tree cannot express is wrapped in a map of one key:
  *
  *     {"$ext": [type, bytes]}        an ext
  *     {"$str": bytes}                a str that is not UTF-8

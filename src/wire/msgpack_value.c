@@ -81,6 +81,10 @@ static bool read_number(tnf_msgpack *r, tnf_value *out)
     } else {
         out->kind = h.kind == TNF_MSGPACK_INT ? TNF_INT : TNF_UINT;
         out->as.u = h.argument;
+        if (r->no_widths) {
+            out->kind = out->kind == TNF_INT && out->as.i < 0 ? TNF_INT : TNF_UINT;
+            out->dtype = out->kind == TNF_INT ? TNF_I64 : TNF_U64;
+        }
     }
     return true;
 }

@@ -132,6 +132,41 @@ static void floats_keep_their_bits(void **state)
 
 /* 100,000 keys, and nested maps whose last key is not text: memory is a small multiple of the
  * bytes. */
+/* Each width of MessagePack for the same number gives the same value: u64, or i64 if negative. */
+static void integers_without_widths(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *hex;
+        tnf_value value;
+    } cases[] = {
+        { "05", { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = 5 } },
+        { "cc05", { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = 5 } },
+        { "d005", { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = 5 } },
+        { "d305", { .kind = TNF_NULL } }, /* cut */
+        { "d30000000000000005", { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = 5 } },
+        { "cfffffffffffffffff", { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = UINT64_MAX } },
+        { "ff", { .kind = TNF_INT, .dtype = TNF_I64, .as.i = -1 } },
+        { "d1ff00", { .kind = TNF_INT, .dtype = TNF_I64, .as.i = -256 } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n;
+        uint8_t *bytes = bytes_from_hex(cases[i].hex, &n);
+        tnf_msgpack r;
+        tnf_value v;
+        tnf_msgpack_init(&r, bytes, n, BASE, &f->arena, DEPTH, &f->e);
+        r.no_widths = true;
+        bool read = tnf_msgpack_value(&r, &v);
+        assert_int_equal(read, cases[i].value.kind != TNF_NULL);
+        if (read) {
+            assert_int_equal(v.kind, cases[i].value.kind);
+            assert_int_equal(v.dtype, cases[i].value.dtype);
+            assert_true(v.as.u == cases[i].value.as.u);
+        }
+        free(bytes);
+    }
+}
+
 static void large_maps_are_no_matter(void **state)
 {
     enum { N = 100000, LEVELS = 30 };
@@ -201,6 +236,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(agrees_with_other_packages, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keeps_what_has_no_word, set_up, tear_down),
         cmocka_unit_test_setup_teardown(floats_keep_their_bits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(integers_without_widths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_maps_are_no_matter, set_up, tear_down),
         cmocka_unit_test_setup_teardown(survives_any_lack_of_memory, set_up, tear_down),
     };

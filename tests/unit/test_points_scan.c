@@ -67,8 +67,8 @@ static void same_as_model(const char *path)
     const tnf_space *s = tnf_points_space(p);
     if (points) {
         assert_int_equal(points->shape[0], r.n);
-        assert_ptr_equal(points->parts[0].type, s->type);
-        if (s->type->bits > 1) /* a row of bits begins with a byte; not in a tensor */
+        assert_ptr_equal(points->parts[0].type, s->type ? s->type : tnf_type_of(TNF_U64));
+        if (s->type && s->type->bits > 1) /* a row of bits begins with a byte; not in a tensor */
             expect_part(points, "data", &r.vectors);
         expect_part(app, "bytes", &r.apps);
         expect_part(app, "offsets", &r.lengths);

@@ -56,14 +56,16 @@ static struct bytes save_file(const tnf_file *file, const char *key, const char 
 static void reads_any_piece(void **state)
 {
     (void)state;
-    static const char *const names[] = { "compressed", "bits_13",  "snappy_copies", "app_late",
-                                         "app_kinds",  "bits_2x8", "gzip_members",  "rank_3" };
+    static const char *const names[] = { "compressed",   "bits_13",   "snappy_copies",
+                                         "app_late",     "app_kinds", "bits_2x8",
+                                         "gzip_members", "rank_3",    "texts_string",
+                                         "texts_packed", "texts_json" };
     tnf_error e;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         tnf_file *file = open_fixture(names[i]);
-        for (size_t k = 0; k < 3; k++) {
-            const tnf_object *o = tnf_at(file, k > 0);
-            const tnf_part *part = &o->parts[k == 2];
+        for (size_t k = 0; k < 4; k++) {
+            const tnf_object *o = tnf_at(file, k > 1);
+            const tnf_part *part = &o->parts[k % 2 && o->nparts > 1];
             size_t n = (size_t)part->nbytes, step = n > 300 ? 97 : 1;
             uint8_t *whole = malloc(n + 1), *piece = malloc(n + 1);
             assert_ok(tnf_read_part(whole, n, part, 0, &e));
@@ -120,7 +122,8 @@ static void unknown_stays_verbatim(void **state)
                                          "reserved_bits", "no_attributes",     "attributes",
                                          "type_zero",     "resolution_string", "resolution_json",
                                          "app_odd",       "app_kinds",         "bits_13",
-                                         "rank_0",        "snappy_nothing",    "two_byte_lengths" };
+                                         "rank_0",        "snappy_nothing",    "two_byte_lengths",
+                                         "texts_string",  "texts_empty",       "texts_2x2" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[400];
         tnf_file *file = open_fixture(names[i]);
@@ -145,10 +148,11 @@ static tnf_builder *build_points(uint64_t rows, const float *v)
     return b;
 }
 
-/* appdata by hand: offsets and bytes. */
-static void add_appdata(tnf_builder *b, uint64_t rows, const uint64_t *offsets, const char *bytes,
+/* Strings by hand: offsets and bytes. */
+static void add_strings(tnf_builder *b, tnf_object o, const uint64_t *offsets, const char *bytes,
                         size_t n)
 {
+    uint64_t rows = o.shape[0];
     tnf_error e;
     tnf_part parts[2] = { { .role = "offsets",
                             .type = tnf_type_of(TNF_U64),
@@ -160,13 +164,17 @@ static void add_appdata(tnf_builder *b, uint64_t rows, const uint64_t *offsets, 
                             .nbytes = n,
                             .memory = bytes,
                             .payload = TNF_MEMORY } };
-    tnf_object o = { .name = { "appdata", 7 },
-                     .shape = &rows,
-                     .layout = tnf_layout_by_id("strings/1"),
-                     .parts = parts,
-                     .rank = 1,
-                     .nparts = 2 };
+    o.layout = tnf_layout_by_id("strings/1");
+    o.parts = parts;
+    o.rank = 1;
+    o.nparts = 2;
     assert_ok(tnf_builder_add_object(b, &o, NULL, &e));
+}
+
+static void add_appdata(tnf_builder *b, uint64_t rows, const uint64_t *offsets, const char *bytes,
+                        size_t n)
+{
+    add_strings(b, (tnf_object) { .name = { "appdata", 7 }, .shape = &rows }, offsets, bytes, n);
 }
 
 static void from_anywhere(void **state)
@@ -238,6 +246,65 @@ static void refuses_bad_rows(void **state)
     }
 }
 
+/* The texts of STRING and JSON spaces, written from strings and read as them. */
+static void texts_are_strings(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_builder *b;
+    struct bytes out = { NULL, 0 };
+    static const uint64_t rows = 2, up[] = { 0, 2, 2 }, down[] = { 0, 2, 1 };
+    static const tnf_member json = { { "vs.json", 7 }, { .kind = TNF_BOOL, .as.b = true } };
+    static const tnf_value attrs = { .kind = TNF_MAP, .n = 1, .as.members = &json };
+    tnf_object o = { .name = { "points", 6 }, .shape = &rows };
+    /* rank 0: one text a point, which is its length and its bytes */
+    static const char want[] = "VS\0\0\x5e\6\0\0\0\0\x64\0\0\1\x80"
+                               "P\x0a\0\0\0\0\0\0\3\0\0\0\2\xcc\x07"
+                               "P\x08\0\0\0\0\0\0\1\0\0\0\0$";
+    for (int is_json = 0; is_json < 2; is_json++) {
+        o.attrs = is_json ? &attrs : NULL;
+        assert_ok(tnf_builder_new(&b, NULL, &e));
+        add_strings(b, o, up, "\xcc\x07", 2);
+        assert_ok(save_to_memory(b, "", "", &out, &e));
+        assert_int_equal(out.n, sizeof want - 1);
+        assert_int_equal(out.p[10], 100 + is_json);
+        out.p[10] = 100;
+        assert_memory_equal(out.p, want, out.n);
+        free(out.p);
+        tnf_builder_free(b);
+    }
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    add_strings(b, o, up, "\xc1\x07", 2); /* two bytes, but no MessagePack */
+    assert_fails(save_to_memory(b, "", "", &out, &e), TNF_EINVAL);
+    assert_says("row 0 of points");
+    free(out.p);
+    tnf_builder_free(b);
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    add_strings(b, o, down, "\x07\x07", 2);
+    assert_fails(save_to_memory(b, "", "", &out, &e), TNF_EFORMAT);
+    free(out.p);
+    tnf_builder_free(b);
+
+    tnf_file *file = open_fixture("texts_json");
+    const tnf_object *points = tnf_find(file, "points");
+    uint8_t offsets[4 * 8], text[22];
+    assert_int_equal(points->rank, 2);
+    assert_ok(tnf_read_part(offsets, sizeof offsets, &points->parts[0], 0, &e));
+    assert_int_equal(tnf_le64(offsets + 8), 17);
+    assert_int_equal(tnf_le64(offsets + 16), 17);
+    assert_int_equal(tnf_le64(offsets + 24), 22);
+    assert_ok(tnf_read_part(text, sizeof text, &points->parts[1], 0, &e));
+    assert_memory_equal(text,
+                        "\x81\xa1"
+                        "a\x95\1\xff\xcb\x40\x04\0\0\0\0\0\0\xc0\xc3\xca\x3f\0\0\0",
+                        22);
+    tnf_close(file);
+    file = open_fixture("resolution_string"); /* other vectors: no tensors, with a reason */
+    assert_int_equal(tnf_file_info(file)->objects, 0);
+    assert_non_null(strstr(tnf_file_info(file)->warnings[0].message, "is not 2 texts"));
+    tnf_close(file);
+}
+
 static void note_first(void *first, uint64_t from, uint64_t to)
 {
     tnf_point_id *id = first;
@@ -245,7 +312,15 @@ static void note_first(void *first, uint64_t from, uint64_t to)
         id->offset = to;
 }
 
-/* An open file keeps its content, even if other processes change it. */
+/* Reads n rows of `points`, from `first` on. */
+static tnf_status read_rows(void *dst, const tnf_file *file, size_t first, size_t n, tnf_error *e)
+{
+    const tnf_part *part = tnf_find(file, "points")->parts;
+    return tnf_read_part(dst, n * sizeof(float[4]), part, first * sizeof(float[4]), e);
+}
+
+/* An open file keeps its content, even if other processes append or compact. A deleted point can no
+ * longer be read, since the format does not define its bytes, nor can a shredded one. */
 static void changed_while_open(void **state)
 {
     (void)state;
@@ -271,24 +346,57 @@ static void changed_while_open(void **state)
     }
     assert_ok(tnf_points_append(ids, p, batch, N, &e));
     assert_ok(tnf_open(&file, path, NULL, &e));
-    const tnf_object *points = tnf_find(file, "points");
     assert_ok(tnf_points_append(NULL, p, batch, 10, &e));
-    assert_ok(tnf_points_delete(p, &ids[3], 1, 0, &e));
-    assert_ok(tnf_read(back, sizeof back, points, &e));
+    assert_ok(read_rows(back, file, 0, N, &e));
     assert_memory_equal((const uint8_t *)back, (const uint8_t *)v, sizeof v);
+    assert_ok(tnf_points_delete(p, &ids[3], 1, 0, &e));
+    assert_fails(read_rows(back, file, 0, N, &e), TNF_ECHANGED);
+    assert_says("point 3 was deleted");
+    assert_int_equal(e.offset, ids[3].offset);
     assert_ok(tnf_points_compact(p, 0, note_first, &ids[0], &e));
     memset(back, 0, sizeof back);
-    assert_ok(tnf_read(back, sizeof back, points, &e)); /* the open handle still has the old file */
-    assert_memory_equal((const uint8_t *)back, (const uint8_t *)v, sizeof v);
+    assert_ok(read_rows(back[4], file, 4, N - 4, &e)); /* the handle still has the old file */
+    assert_memory_equal((const uint8_t *)back[4], (const uint8_t *)v[4],
+                        sizeof v - sizeof v[0] * 4);
     tnf_close(file);
     assert_ok(tnf_open(&file, path, NULL, &e));
     assert_int_equal(tnf_find(file, "points")->shape[0], N + 9);
     assert_ok(tnf_points_delete(p, &ids[0], 1, TNF_POINTS_SHRED, &e));
-    points = tnf_find(file, "points"); /* wiped points cannot be read */
-    float all[N + 9][4];
-    assert_int_equal(tnf_read(all, sizeof all, points, &e), TNF_EFORMAT);
+    assert_fails(read_rows(back, file, 0, 1, &e), TNF_ECHANGED);
+    assert_says("point 0 was deleted");
+    assert_ok(read_rows(back, file, 1, 1, &e));
     tnf_close(file);
     tnf_points_close(p);
+}
+
+/* A space of 300 dimensions opens with the default limits, and has slices; a limit of the caller
+ * applies. Point r has the numbers from 24 * r on, of shape [2, 1 …, 3, 1 …, 2]. */
+static void any_rank(void **state)
+{
+    (void)state;
+    enum { RANK = 301 };
+    tnf_error e;
+    char path[400];
+    tnf_file *file = open_fixture("rank_300");
+    const tnf_object *points = tnf_find(file, "points");
+    assert_int_equal(points->rank, RANK);
+    tnf_slice slices[RANK];
+    for (uint32_t d = 0; d < RANK; d++)
+        slices[d] = (tnf_slice) { 0, 1, points->shape[d], false };
+    slices[0] = (tnf_slice) { 1, 1, 1, false };
+    slices[152] = (tnf_slice) { 2, -1, 2, false };
+    uint16_t got[8];
+    static const uint16_t expected[8] = { 28, 29, 26, 27, 34, 35, 32, 33 };
+    assert_ok(tnf_read_slice(got, sizeof got, points, slices, &e));
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(tnf_le16(&got[i]), expected[i]);
+    slices[7].start = 1; /* beyond a dimension of 1 */
+    assert_fails(tnf_read_slice(got, sizeof got, points, slices, &e), TNF_EINVAL);
+    tnf_close(file);
+    tnf_open_options o = { .size = sizeof o };
+    o.limits.rank = RANK - 1;
+    snprintf(path, sizeof path, "%s/formats/vs/valid/rank_300.vsdb", TNF_TESTS_DIR);
+    assert_fails(tnf_open(&file, path, &o, &e), TNF_ELIMIT);
 }
 
 /* Limits also apply to application data. */
@@ -314,7 +422,9 @@ int main(void)
         cmocka_unit_test(unknown_stays_verbatim),
         cmocka_unit_test(from_anywhere),
         cmocka_unit_test(refuses_bad_rows),
+        cmocka_unit_test(texts_are_strings),
         cmocka_unit_test(changed_while_open),
+        cmocka_unit_test(any_rank),
         cmocka_unit_test(limits_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

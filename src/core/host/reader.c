@@ -128,6 +128,11 @@ void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...)
     r->file->options.trace(r->file->options.ctx, offset, text);
 }
 
+bool tnf_is_claimed(const tnf_reader *r)
+{
+    return r->file->claim.fd >= 0 || r->file->replaced;
+}
+
 /* ------------------------------------------------------------------ bytes */
 
 tnf_status tnf_read_range(tnf_reader *r, const char *what, uint64_t offset, uint64_t n,

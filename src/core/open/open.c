@@ -28,7 +28,6 @@ static tnf_status complete_options(tnf_open_options *o, const tnf_open_options *
     l->header_bytes = l->header_bytes ? l->header_bytes : TNF_DEFAULT_HEADER_BYTES;
     l->memory = l->memory ? l->memory : TNF_DEFAULT_MEMORY;
     l->objects = l->objects ? l->objects : TNF_DEFAULT_OBJECTS;
-    l->rank = l->rank ? l->rank : TNF_DEFAULT_RANK;
     l->depth = l->depth ? l->depth : TNF_DEFAULT_DEPTH;
     l->name_bytes = l->name_bytes ? l->name_bytes : TNF_DEFAULT_NAME_BYTES;
     return TNF_OK;
@@ -157,6 +156,8 @@ static tnf_status index_or_salvage(tnf_file *f, tnf_error *e)
 static tnf_status run_index(tnf_file *f, tnf_error *e)
 {
     tnf_arena scratch;
+    if (!f->options.limits.rank)
+        f->options.limits.rank = f->format->can.any_rank ? UINT32_MAX : TNF_DEFAULT_RANK;
     tnf_arena_init(&scratch, &f->alloc, f->options.limits.memory);
     f->reader = (tnf_reader) {
         .arena = &f->arena,

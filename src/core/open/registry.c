@@ -186,6 +186,7 @@ tnf_status tnf_format_describe(tnf_format_info *out, const tnf_format *f, tnf_er
         .unfolds = f->can.unfolds,
         .document = f->can.document,
         .prefix = f->can.own_prefix,
+        .json = f->can.json_attrs,
         .narrow = f->can.narrow_numbers,
     };
     tnf_result_fill(out, &info, sizeof info);

@@ -401,6 +401,16 @@ tnf_status tnf_slice_check(const tnf_slice *x, uint64_t dim, tnf_error *e)
               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a slice reaches beyond its dimension");
 }
 
+/* The number of dimensions that are longer than 1: at most 63, since their product is below 2^64.
+ * If the rank is higher, only these count. */
+static uint32_t long_dimensions(const tnf_object *o)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < o->rank; d++)
+        n += o->shape[d] > 1;
+    return n;
+}
+
 /* Fills in the selection, in storage order. */
 static tnf_status select_from(struct selection *s, const tnf_object *o, const tnf_slice *slices,
                               tnf_error *e)
@@ -409,16 +419,18 @@ static tnf_status select_from(struct selection *s, const tnf_object *o, const tn
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has the layout %s: only dense tensors have slices", TNF_QUOTED(o->name),
                         o->layout->id);
-    if (o->rank > MAX_RANK || o->parts->type->bits == 0 || o->parts->type->bits > MAX_BITS)
+    s->rank = o->rank <= MAX_RANK ? o->rank : long_dimensions(o);
+    s->bits = o->parts->type->bits;
+    if (s->rank > MAX_RANK || s->bits == 0 || s->bits > MAX_BITS)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s cannot be sliced",
                         TNF_QUOTED(o->name));
-    s->rank = o->rank;
-    s->bits = o->parts->type->bits;
     uint64_t stride = 1;
-    for (uint32_t i = o->rank; i-- > 0;) {
-        uint32_t d = o->order == TNF_ORDER_F ? o->rank - 1 - i : i;
+    for (uint32_t i = s->rank, left = o->rank; left-- > 0;) {
+        uint32_t d = o->order == TNF_ORDER_F ? o->rank - 1 - left : left;
         TNF_TRY(tnf_slice_check(&slices[d], o->shape[d], e));
-        s->slice[i] = slices[d];
+        if (o->rank > MAX_RANK && o->shape[d] == 1)
+            continue;
+        s->slice[--i] = slices[d];
         s->stride[i] = stride;
         stride *= o->shape[d]; /* opening the file checked the product for overflow */
     }

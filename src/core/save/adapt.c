@@ -137,6 +137,8 @@ static bool needs_parts(const tnf_can *can, const tnf_object *o)
 /* Is it a dense tensor whose rank the format does not have? */
 static bool needs_shape(const tnf_can *can, const tnf_object *o)
 {
+    if (o->rank > TNF_DEFAULT_RANK) /* its shape could not be restored */
+        return false;
     return o->rank == 0 ? !can->zero_rank : can->max_rank && o->rank > can->max_rank;
 }
 

@@ -107,6 +107,8 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     }
     if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)
         return "the format stores tensors only row by row";
+    if (o->rank > TNF_DEFAULT_RANK && !can->any_rank)
+        return "it has more than 64 dimensions, which readers of the format refuse";
     if (tnf_str_listed(o->name, can->reserved))
         return "the format has another use for that name";
     if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))

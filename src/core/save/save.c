@@ -241,15 +241,21 @@ static bool still_wanted(void *ctx)
     return !s->options.progress || s->options.progress(s->options.ctx, 0, s->total);
 }
 
+/* The claim on a file that is read, and replaced at the end. */
+struct own_source {
+    tnf_claim claim;
+    const tnf_claim *use; /* `claim`, or that of the open file; NULL: nothing is claimed */
+    tnf_file *file;       /* which `claim` is on, or NULL */
+};
+
 /* Called before a file that is open for reading is replaced: fails if the file has changed since it
  * was opened, and locks other programs out until it is replaced. */
-static tnf_status claim_own_source(const tnf_claim **out, tnf_claim *own, struct tnf_save *s,
-                                   const tnf_builder *b, const char *path, tnf_error *e)
+static tnf_status claim_own_source(struct own_source *own, struct tnf_save *s, const tnf_builder *b,
+                                   const char *path, tnf_error *e)
 {
     struct stat st;
     struct target target;
     const tnf_waiting waiting = { still_wanted, s };
-    *out = NULL;
     if (!s->options.replace || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
         !realpath(path, target.real))
         return TNF_OK;
@@ -257,12 +263,14 @@ static tnf_status claim_own_source(const tnf_claim **out, tnf_claim *own, struct
     const tnf_file *file = file_read_from(s, b, &target);
     if (!file)
         return TNF_OK;
-    *out = &file->claim;
+    own->use = &file->claim;
     if (file->claim.fd < 0) {
-        TNF_TRY(tnf_claim_take(own, path, &waiting, e));
-        *out = own->fd >= 0 ? own : NULL;
+        TNF_TRY(tnf_claim_take(&own->claim, path, &waiting, e));
+        own->use = own->claim.fd >= 0 ? &own->claim : NULL;
+        own->file = (tnf_file *)(uintptr_t)file;
+        own->file->replaced = own->use != NULL;
     }
-    if (*out && !tnf_same_stamp(&(*out)->stamp, &file->source->stamp))
+    if (own->use && !tnf_same_stamp(&own->use->stamp, &file->source->stamp))
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
                         "the file was changed or replaced since it was read");
     return TNF_OK;
@@ -308,14 +316,15 @@ static tnf_status write_folder(struct tnf_save *s, const tnf_option_value *value
 static tnf_status save_to_path(struct tnf_save *s, const tnf_builder *b,
                                const tnf_option_value *values, const char *path, tnf_error *e)
 {
-    tnf_claim own = { .fd = -1 };
-    const tnf_claim *claim;
+    struct own_source own = { .claim.fd = -1 };
     if (is_folder(s) && !tnf_is_remote(path))
         return write_folder(s, values, path, e);
-    tnf_status status = claim_own_source(&claim, &own, s, b, path, e);
+    tnf_status status = claim_own_source(&own, s, b, path, e);
     if (status == TNF_OK)
-        status = write_path(s, values, path, claim, e);
-    tnf_claim_drop(&own);
+        status = write_path(s, values, path, own.use, e);
+    if (own.file)
+        own.file->replaced = false;
+    tnf_claim_drop(&own.claim);
     return status;
 }
 

@@ -4,8 +4,9 @@
  *   blocks   ▓app▓▒▒vec▒▒ ▓app▓▒▒vec▒▒ ▓app▓▒▒vec▒▒       heads are read again, and checked again
  *   points        ▒▒vec▒▒       ▒▒vec▒▒       ▒▒vec▒▒     contiguous rows
  *
- * If a block was deleted after the file was listed, its point can still be read; if its bytes were
- * overwritten, too, reading fails. Decoding does not change the reader, so it is thread-safe.
+ * While bytes are read, the threads of the handle hold a shared lock. In long reads they pause now
+ * and then, so that writers wait only briefly. If a point was deleted after the file was listed,
+ * reading it fails, since the format does not define the bytes of a blank block.
  */
 #include "codec/blocks.h"
 #include "formats/vs/vs.h"
@@ -13,12 +14,17 @@
 #include <string.h>
 
 #define DIRECT ((uint64_t)64 << 10) /* longer pieces are read directly to their destination */
+#define HOLD   ((uint64_t)4 << 20)  /* after so many bytes writers get a turn */
 
 struct task {
     const tnf_reader *r;
     const vs_state *s;
     tnf_vs_chain chain;
     tnf_buf spare; /* a decompressed vector, or application data */
+    tnf_buf plain; /* texts without their lengths */
+    uint64_t held; /* bytes since the lock was taken */
+    bool locked;
+    bool cannot_read; /* reading the file failed, rather than its content */
 };
 
 /* The end of a row's block, or a later offset. */
@@ -27,37 +33,88 @@ static uint64_t end_of_row(const vs_state *s, uint64_t row, uint64_t size)
     return row + 1 < s->n ? vs_column_at(&s->blocks, row + 1) : size;
 }
 
-static void begin_task(struct task *j, const tnf_reader *r, uint64_t last_row)
+static tnf_status fetch_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    struct task *j = ctx;
+    tnf_status status = tnf_source_read(j->r->source, offset, dst, n, e);
+    j->cannot_read = status != TNF_OK;
+    return status;
+}
+
+static tnf_status lock_task(struct task *j, tnf_error *e)
+{
+    tnf_status status = tnf_vs_lock(j->r, e);
+    j->locked = status == TNF_OK;
+    return status;
+}
+
+static void unlock_task(struct task *j)
+{
+    if (j->locked)
+        tnf_vs_unlock(j->r);
+    j->locked = false;
+}
+
+/* If this fails, end_task() must be called, too. */
+static tnf_status begin_task(struct task *j, const tnf_reader *r, uint64_t last_row, tnf_error *e)
 {
     *j = (struct task) { .r = r, .s = r->state };
     uint64_t size = r->source->size;
-    tnf_vs_chain_init(&j->chain, tnf_source_fetch, (void *)(uintptr_t)r->source, size, 0, NULL);
+    tnf_vs_chain_init(&j->chain, fetch_bytes, j, size, 0, NULL);
     j->chain.msb = j->s->msb;
     j->chain.until = end_of_row(j->s, last_row, size);
     tnf_buf_init(&j->spare, &j->chain.alloc, UINT64_MAX);
+    tnf_buf_init(&j->plain, &j->chain.alloc, UINT64_MAX);
+    return lock_task(j, e);
 }
 
 static void end_task(struct task *j)
 {
+    unlock_task(j);
+    tnf_buf_free(&j->plain);
     tnf_buf_free(&j->spare);
     tnf_vs_chain_free(&j->chain);
+}
+
+/* Gives waiting writers a turn. Then nothing that was read ahead is valid. */
+static tnf_status pause_task(struct task *j, uint64_t n, tnf_error *e)
+{
+    j->held += n;
+    if (j->held < HOLD)
+        return TNF_OK;
+    j->held = 0;
+    j->chain.n = 0;
+    unlock_task(j);
+    return lock_task(j, e);
+}
+
+/* Everything but the content of compressed vectors was checked when the file was opened. */
+static tnf_status has_changed(const struct task *j, uint64_t row, tnf_status status, tnf_error *e)
+{
+    if (j->cannot_read || !tnf_is_file_fault(status))
+        return status;
+    return tnf_fail(e, TNF_ECHANGED, vs_column_at(&j->s->blocks, row),
+                    "point %llu was deleted or changed since the file was opened: open it again",
+                    (unsigned long long)row);
 }
 
 static tnf_status to_block(struct task *j, uint64_t row, tnf_error *e)
 {
     tnf_vs_chain *c = &j->chain;
     c->next = vs_column_at(&j->s->blocks, row);
-    TNF_TRY(tnf_vs_chain_next(c, e));
-    if (c->type != TNF_VS_POINT && c->type != TNF_VS_BLANK)
-        return tnf_fail(e, TNF_EFORMAT, c->at,
-                        "the point that was here when the file was opened is missing");
-    return TNF_OK;
+    tnf_status status = tnf_vs_chain_next(c, e);
+    if (status == TNF_OK && c->type != TNF_VS_POINT)
+        status = TNF_EFORMAT;
+    return status == TNF_OK ? TNF_OK : has_changed(j, row, status, e);
 }
 
 static tnf_status to_row(struct task *j, uint64_t row, tnf_vs_point *p, tnf_error *e)
 {
     TNF_TRY(to_block(j, row, e));
-    return tnf_vs_chain_point(&j->chain, p, e);
+    tnf_status status = tnf_vs_chain_point(&j->chain, p, e);
+    if (status == TNF_OK && (p->vector_option & TNF_VS_CODE) == TNF_VS_RAW)
+        status = tnf_vs_point_fits(p, &j->s->meta, NULL, e);
+    return status == TNF_OK ? TNF_OK : has_changed(j, row, status, e);
 }
 
 tnf_status tnf_vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
@@ -101,12 +158,9 @@ static tnf_status piece_of_row(struct task *j, uint64_t row, uint64_t skip, uint
             return TNF_OK;
         }
     }
-    TNF_TRY(tnf_vs_chain_point(c, &p, e));
-    bool raw = (p.vector_option & TNF_VS_CODE) == TNF_VS_RAW;
-    if (raw && n >= DIRECT) {
-        TNF_TRY(tnf_vs_point_fits(&p, &j->s->meta, NULL, e));
+    TNF_TRY(to_row(j, row, &p, e));
+    if ((p.vector_option & TNF_VS_CODE) == TNF_VS_RAW && n >= DIRECT)
         return tnf_source_read(j->r->source, p.vector_at + skip, dst, n, e);
-    }
     TNF_TRY(point_vector(j, &p, &bytes, e));
     memcpy(dst, bytes + skip, n);
     return TNF_OK;
@@ -118,6 +172,7 @@ static tnf_status whole_bytes(struct task *j, uint64_t offset, uint8_t *dst, siz
     for (uint64_t row = offset / width, skip = offset % width; n > 0; row++, skip = 0) {
         size_t here = n < width - skip ? n : (size_t)(width - skip);
         TNF_TRY(piece_of_row(j, row, skip, dst, here, e));
+        TNF_TRY(pause_task(j, here, e));
         dst += here;
         n -= here;
     }
@@ -141,6 +196,7 @@ static tnf_status packed_bits(struct task *j, uint64_t offset, uint8_t *dst, siz
             unsigned value = bytes[k / 8] >> k % 8 & 1u;
             dst[bit / 8 - offset] |= (uint8_t)(value << bit % 8);
         }
+        TNF_TRY(pause_task(j, j->s->meta.vector_bytes, e));
     }
     return TNF_OK;
 }
@@ -153,9 +209,9 @@ static tnf_status decode_points(const tnf_reader *r, uint64_t offset, uint8_t *d
     bool packed = s->meta.type->bits == 1 && s->meta.elements % 8 != 0;
     uint64_t last = packed ? (offset + n) * 8 / s->meta.elements
                            : (offset + n - 1) / s->meta.vector_bytes;
-    begin_task(&j, r, last);
-    tnf_status status = packed ? packed_bits(&j, offset, dst, n, e)
-                               : whole_bytes(&j, offset, dst, n, e);
+    tnf_status status = begin_task(&j, r, last, e);
+    if (status == TNF_OK)
+        status = packed ? packed_bits(&j, offset, dst, n, e) : whole_bytes(&j, offset, dst, n, e);
     end_task(&j);
     return status;
 }
@@ -183,17 +239,34 @@ tnf_status tnf_vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_
     return TNF_OK;
 }
 
-static uint64_t app_start(const vs_state *s, uint64_t row)
+/* Strings of points: application data, or the texts of vectors. Row i begins with number i * step
+ * of the column. */
+struct rows {
+    const vs_column *column;
+    uint64_t n, step;
+};
+
+static struct rows app_of(const vs_state *s)
 {
-    return s->app.n ? vs_column_at(&s->app, row) : 0;
+    return (struct rows) { &s->app, s->n, 1 };
 }
 
-static void decode_offsets(const vs_state *s, uint64_t offset, uint8_t *dst, size_t n)
+static struct rows texts_of(const vs_state *s)
+{
+    return (struct rows) { &s->texts, s->n, s->meta.elements };
+}
+
+static uint64_t row_start(const struct rows *r, uint64_t row)
+{
+    return r->column->n ? vs_column_at(r->column, row * r->step) : 0;
+}
+
+static void decode_offsets(const vs_column *column, uint64_t offset, uint8_t *dst, size_t n)
 {
     for (uint64_t i = offset / 8, skip = offset % 8; n > 0; i++, skip = 0) {
         uint8_t number[8];
         size_t here = n < 8 - skip ? n : (size_t)(8 - skip);
-        tnf_put_le64(number, app_start(s, i));
+        tnf_put_le64(number, column->n ? vs_column_at(column, i) : 0);
         memcpy(dst, number + skip, here);
         dst += here;
         n -= here;
@@ -201,12 +274,12 @@ static void decode_offsets(const vs_state *s, uint64_t offset, uint8_t *dst, siz
 }
 
 /* The last row with data that begins at or before this byte. */
-static uint64_t row_of(const vs_state *s, uint64_t byte)
+static uint64_t row_of(const struct rows *r, uint64_t byte)
 {
-    uint64_t low = 0, high = s->n;
+    uint64_t low = 0, high = r->n;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (app_start(s, middle) <= byte)
+        if (row_start(r, middle) <= byte)
             low = middle;
         else
             high = middle;
@@ -214,22 +287,47 @@ static uint64_t row_of(const vs_state *s, uint64_t byte)
     return low;
 }
 
-static tnf_status app_rows(struct task *j, uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
+/* The texts of a vector, without their lengths. The vector is in the window or in the spare buffer;
+ * the lengths are removed in j->plain. */
+static tnf_status join_texts(struct task *j, const tnf_vs_point *p, tnf_str *out, tnf_error *e)
 {
-    for (uint64_t row = row_of(j->s, offset); n > 0; row++) {
-        uint64_t start = app_start(j->s, row), stop = app_start(j->s, row + 1);
-        uint64_t skip = offset - start;
-        tnf_vs_point p;
-        tnf_str app;
-        if (start == stop)
+    tnf_cur c;
+    tnf_str text;
+    uint64_t i = 0;
+    TNF_TRY(tnf_vs_texts(&j->chain, p, &j->spare, &c, e));
+    j->plain.n = 0;
+    for (; i < j->s->meta.elements && tnf_vs_text_next(&c, &j->s->meta, j->s->msb, &text); i++)
+        tnf_buf_put(&j->plain, text.p, text.n);
+    TNF_TRY(tnf_buf_status(&j->plain, "texts", e));
+    *out = (tnf_str) { (const char *)j->plain.p, j->plain.n };
+    return i == j->s->meta.elements ? TNF_OK : TNF_EFORMAT;
+}
+
+static tnf_status strings_of_row(struct task *j, const struct rows *r, uint64_t row, tnf_str *out,
+                                 tnf_error *e)
+{
+    tnf_vs_point p;
+    uint64_t n = row_start(r, row + 1) - row_start(r, row);
+    TNF_TRY(to_row(j, row, &p, e));
+    tnf_status status = r->column == &j->s->texts ? join_texts(j, &p, out, e)
+                                                  : tnf_vs_app(&j->chain, &p, n, &j->spare, out, e);
+    if (status == TNF_OK && out->n != n)
+        status = TNF_EFORMAT;
+    return status == TNF_OK ? TNF_OK : has_changed(j, row, status, e);
+}
+
+static tnf_status string_rows(struct task *j, const struct rows *r, uint64_t offset, uint8_t *dst,
+                              size_t n, tnf_error *e)
+{
+    for (uint64_t row = row_of(r, offset); n > 0; row++) {
+        uint64_t start = row_start(r, row), skip = offset - start;
+        tnf_str strings;
+        if (start == row_start(r, row + 1))
             continue;
-        TNF_TRY(to_row(j, row, &p, e));
-        TNF_TRY(tnf_vs_app(&j->chain, &p, stop - start, &j->spare, &app, e));
-        if (app.n != stop - start)
-            return tnf_fail(e, TNF_EFORMAT, p.at,
-                            "the point that was here when the file was opened has changed");
-        size_t here = n < app.n - skip ? n : (size_t)(app.n - skip);
-        memcpy(dst, app.p + skip, here);
+        TNF_TRY(strings_of_row(j, r, row, &strings, e));
+        size_t here = n < strings.n - skip ? n : (size_t)(strings.n - skip);
+        memcpy(dst, strings.p + skip, here);
+        TNF_TRY(pause_task(j, here, e));
         dst += here;
         offset += here;
         n -= here;
@@ -237,25 +335,40 @@ static tnf_status app_rows(struct task *j, uint64_t offset, uint8_t *dst, size_t
     return TNF_OK;
 }
 
-static tnf_status app_bytes(const tnf_reader *r, uint64_t offset, uint8_t *dst, size_t n,
-                            tnf_error *e)
+static tnf_status decode_strings(const tnf_reader *reader, const struct rows *r, uint64_t offset,
+                                 void *dst, size_t n, tnf_error *e)
 {
     struct task j;
-    begin_task(&j, r, row_of(r->state, offset + n - 1));
-    tnf_status status = app_rows(&j, offset, dst, n, e);
+    tnf_status status = begin_task(&j, reader, row_of(r, offset + n - 1), e);
+    if (status == TNF_OK)
+        status = string_rows(&j, r, offset, dst, n, e);
     end_task(&j);
+    return status;
+}
+
+/* ------------------------------------------------------------------ extras */
+
+static tnf_status plain_bytes(const tnf_reader *r, uint64_t at, void *dst, size_t n, tnf_error *e)
+{
+    TNF_TRY(tnf_vs_lock(r, e));
+    tnf_status status = tnf_source_read(r->source, at, dst, n, e);
+    tnf_vs_unlock(r);
     return status;
 }
 
 tnf_status tnf_vs_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e)
 {
+    const vs_state *s = r->state;
+    const struct rows app = app_of(s), texts = texts_of(s);
     if (n == 0)
         return TNF_OK;
     if (key == VS_KEY_POINTS)
         return decode_points(r, offset, dst, n, e);
-    if (key == VS_KEY_BYTES)
-        return app_bytes(r, offset, dst, n, e);
-    decode_offsets(r->state, offset, dst, n);
+    if (key == VS_KEY_BYTES || key == VS_KEY_TEXTS)
+        return decode_strings(r, key == VS_KEY_TEXTS ? &texts : &app, offset, dst, n, e);
+    if (key < VS_KEY)
+        return plain_bytes(r, key + offset, dst, n, e);
+    decode_offsets(key == VS_KEY_STARTS ? &s->texts : &s->app, offset, dst, n);
     return TNF_OK;
 }

@@ -15,6 +15,8 @@ struct walk {
     vs_state *s;
     tnf_vs_chain chain;
     bool has_meta;
+    bool listed;     /* the points become tensors */
+    uint64_t odd_at; /* not listed: the first vector that is not made of texts, or 0 */
     uint64_t blanks, stored, app_stored;
     tnf_buf options[2]; /* of vectors and of application data; empty while all are 0 */
     tnf_buf spare;      /* for decompressing */
@@ -51,6 +53,19 @@ static tnf_status too_large(const struct walk *w, const char *what, uint64_t at,
                     what, (unsigned long long)n, (unsigned long long)w->r->limits.header_bytes);
 }
 
+/* Extras are decoded by this format, so that they are read under its lock, too. */
+static tnf_status keep_extra(tnf_reader *r, const char *key, uint64_t offset, uint64_t n,
+                             tnf_error *e)
+{
+    uint64_t size;
+    const tnf_part part = { .origin = tnf_file_origin(r->file, &size),
+                            .offset = offset,
+                            .stored = n,
+                            .nbytes = n,
+                            .payload = TNF_OPAQUE };
+    return tnf_add_extra_part(r, (tnf_str) { key, strlen(key) }, &part, e);
+}
+
 static tnf_status take_meta(struct walk *w, tnf_error *e)
 {
     tnf_vs_chain *c = &w->chain;
@@ -60,10 +75,10 @@ static tnf_status take_meta(struct walk *w, tnf_error *e)
     TNF_TRY(too_large(w, "a meta block", c->at, c->length, e));
     TNF_TRY(tnf_vs_chain_meta(c, &w->s->meta, w->r->arena, e));
     w->has_meta = true;
+    w->listed = w->s->meta.type || tnf_vs_has_texts(&w->s->meta);
     tnf_trace(w->r, c->at, "meta block: rank %u of %s", w->s->meta.rank, w->s->meta.type_name);
     size_t extra = w->s->meta.extra_n;
-    return extra && w->s->meta.type ? tnf_add_extra(w->r, VS_META, c->next - extra, extra, e)
-                                    : TNF_OK;
+    return extra && w->listed ? keep_extra(w->r, VS_META, c->next - extra, extra, e) : TNF_OK;
 }
 
 /* Keeps the option of a row. Zeros need no memory. */
@@ -93,11 +108,36 @@ static tnf_status keep_app(struct walk *w, const tnf_vs_point *p, tnf_error *e)
     return s->app.n ? tnf_vs_column_push(&s->app, s->app_bytes, w->r->arena, e) : TNF_OK;
 }
 
+/* Keeps the ends of the texts of a vector. If it is not made of texts, nothing is listed. */
+static tnf_status keep_texts(struct walk *w, const tnf_vs_point *p, tnf_error *e)
+{
+    tnf_cur c;
+    tnf_str text;
+    vs_state *s = w->s;
+    uint64_t end = s->texts.n ? vs_column_at(&s->texts, s->texts.n - 1) : 0, i = 0;
+    bool small = p->vector_n <= w->r->limits.header_bytes &&
+                 s->meta.elements <= 2 * (uint64_t)p->vector_n + 64; /* each takes memory */
+    tnf_status status = small ? tnf_vs_texts(&w->chain, p, &w->spare, &c, e) : TNF_EFORMAT;
+    if (status != TNF_OK && !tnf_is_file_fault(status))
+        return status;
+    if (s->texts.n == 0)
+        TNF_TRY(tnf_vs_column_push(&s->texts, 0, w->r->arena, e));
+    for (;
+         status == TNF_OK && i < s->meta.elements && tnf_vs_text_next(&c, &s->meta, s->msb, &text);
+         i++) {
+        end += text.n;
+        TNF_TRY(tnf_vs_column_push(&s->texts, end, w->r->arena, e));
+    }
+    w->listed = status == TNF_OK && i == s->meta.elements && tnf_left(&c) == 0;
+    w->odd_at = w->listed ? 0 : p->at;
+    return TNF_OK;
+}
+
 static tnf_status extra_of_point(struct walk *w, const tnf_vs_point *p, tnf_error *e)
 {
     char key[48];
     snprintf(key, sizeof key, VS_POINT "%llu.extra", (unsigned long long)w->s->n);
-    return tnf_add_extra(w->r, key, p->vector_at + p->vector_n, p->extra_n, e);
+    return keep_extra(w->r, key, p->vector_at + p->vector_n, p->extra_n, e);
 }
 
 static tnf_status take_point(struct walk *w, tnf_error *e)
@@ -115,7 +155,9 @@ static tnf_status take_point(struct walk *w, tnf_error *e)
         const uint8_t *vector;
         TNF_TRY(tnf_vs_vector(&w->chain, &s->meta, &p, &w->spare, &vector, e));
     }
-    if (s->meta.type) { /* checks of the file come before allocations */
+    if (w->listed && !s->meta.type)
+        TNF_TRY(keep_texts(w, &p, e));
+    if (w->listed) { /* checks of the file come before allocations */
         TNF_TRY(keep_app(w, &p, e));
         TNF_TRY(keep_option(&w->options[0], s->n, p.vector_option, e));
         TNF_TRY(keep_option(&w->options[1], s->n, p.option, e));
@@ -134,13 +176,13 @@ static tnf_status take_unknown(struct walk *w, tnf_error *e)
     const tnf_vs_chain *c = &w->chain;
     if (c->type == 0)
         tnf_warn(w->r, c->at, "a block has the unknown type 0, so the file may be damaged");
-    if (w->has_meta && !w->s->meta.type)
+    if (w->has_meta && !w->listed)
         return TNF_OK;
     if (w->has_meta)
         snprintf(key, sizeof key, VS_BLOCK "%llu", (unsigned long long)w->s->n);
     else
         snprintf(key, sizeof key, VS_BEFORE);
-    return tnf_add_extra(w->r, key, c->at, TNF_VS_HEAD + (uint64_t)c->length, e);
+    return keep_extra(w->r, key, c->at, TNF_VS_HEAD + (uint64_t)c->length, e);
 }
 
 static tnf_status take_block(struct walk *w, tnf_error *e)
@@ -214,6 +256,7 @@ static tnf_status set_attributes(struct walk *w, tnf_error *e)
         return tnf_set_attr(w->r, "vs.bare", (tnf_value) { .kind = TNF_BOOL, .as.b = true }, e);
     tnf_msgpack_init(&p, m->attributes.p, m->attributes.n, m->attributes_at, w->r->arena,
                      w->r->limits.depth, e);
+    p.no_widths = true;
     if (!tnf_msgpack_value(&p, &tree))
         return p.status;
     return tnf_set_attr(w->r, "vs.attributes", tree, e);
@@ -238,24 +281,47 @@ static bool all_equal(const tnf_buf *b)
     return b->n > 0 && memcmp(b->p, b->p + 1, b->n - 1) == 0;
 }
 
-/* {"vs.options": bytes}, or a number if all are the same, or no attribute. */
-static tnf_status options_attr(struct walk *w, const tnf_buf *b, const tnf_value **out,
-                               tnf_error *e)
+/* {"vs.options": bytes, "vs.json": true}: a number of options if all are the same, none if all are
+ * 0; "vs.json" if requested. Without members *out is NULL. */
+static tnf_status attrs_of_tensor(struct walk *w, const tnf_buf *b, bool json,
+                                  const tnf_value **out, tnf_error *e)
 {
     tnf_arena *a = w->r->arena;
+    size_t n = (b->n > 0) + (size_t)json;
     *out = NULL;
-    if (b->n == 0)
+    if (n == 0)
         return TNF_OK;
-    tnf_value *map = tnf_arena_alloc(a, sizeof *map + sizeof(tnf_member));
-    const char *copy = map && !all_equal(b) ? tnf_arena_str(a, b->p, b->n) : "";
+    tnf_value *map = tnf_arena_alloc(a, sizeof *map + n * sizeof(tnf_member));
+    const char *copy = map && b->n && !all_equal(b) ? tnf_arena_str(a, b->p, b->n) : "";
     if (!map || !copy)
         return tnf_arena_fail(a, "options", e);
     tnf_member *m = (tnf_member *)(map + 1);
-    *m = (tnf_member) { { VS_OPTIONS, sizeof VS_OPTIONS - 1 },
-                        all_equal(b) ? u8_value(b->p[0]) : tnf_value_str(TNF_BYTES, copy, b->n) };
-    *map = (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = m };
+    *map = (tnf_value) { .kind = TNF_MAP, .n = n, .as.members = m };
     *out = map;
+    if (b->n)
+        *m++ = (tnf_member) { { VS_OPTIONS, sizeof VS_OPTIONS - 1 },
+                              all_equal(b) ? u8_value(b->p[0])
+                                           : tnf_value_str(TNF_BYTES, copy, b->n) };
+    if (json)
+        *m = (tnf_member) { { VS_JSON, sizeof VS_JSON - 1 }, { .kind = TNF_BOOL, .as.b = true } };
     return TNF_OK;
+}
+
+/* The parts of a tensor of strings: n + 1 offsets, and the strings. */
+static void strings_parts(tnf_part parts[2], uint64_t n, uint64_t bytes, uint64_t stored,
+                          uint64_t key)
+{
+    parts[0] = (tnf_part) { .role = "offsets",
+                            .type = tnf_type_of(TNF_U64),
+                            .offset = key,
+                            .nbytes = (n + 1) * sizeof(uint64_t),
+                            .payload = TNF_OPAQUE };
+    parts[1] = (tnf_part) { .role = "bytes",
+                            .type = tnf_type_of(TNF_U8),
+                            .offset = key + 1,
+                            .stored = stored,
+                            .nbytes = bytes,
+                            .payload = TNF_OPAQUE };
 }
 
 static tnf_status list_points(struct walk *w, tnf_error *e)
@@ -268,47 +334,45 @@ static tnf_status list_points(struct walk *w, tnf_error *e)
     shape[0] = s->n;
     if (s->meta.rank)
         memcpy(shape + 1, s->meta.dims, s->meta.rank * sizeof *shape);
-    if (!tnf_ckd_mul(&elements, s->n, s->meta.elements) ||
-        !tnf_type_bytes(&bytes, s->meta.type, elements))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "all points together exceed 2^64 bytes");
-    tnf_part part = { .role = "data",
-                      .type = s->meta.type,
-                      .offset = VS_KEY_POINTS,
-                      .stored = w->stored,
-                      .nbytes = bytes,
-                      .payload = TNF_OPAQUE };
+    tnf_part parts[2];
+    if (s->meta.type) {
+        if (!tnf_ckd_mul(&elements, s->n, s->meta.elements) ||
+            !tnf_type_bytes(&bytes, s->meta.type, elements))
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "all points together exceed 2^64 bytes");
+        parts[0] = (tnf_part) { .role = "data",
+                                .type = s->meta.type,
+                                .offset = VS_KEY_POINTS,
+                                .stored = w->stored,
+                                .nbytes = bytes,
+                                .payload = TNF_OPAQUE };
+    } else { /* each of its offsets is in memory, so their number does not overflow */
+        elements = s->texts.n ? s->texts.n - 1 : 0;
+        bytes = elements ? vs_column_at(&s->texts, elements) : 0;
+        strings_parts(parts, elements, bytes, w->stored, VS_KEY_STARTS);
+    }
     tnf_object o = { .name = { VS_POINTS, sizeof VS_POINTS - 1 },
                      .shape = shape,
-                     .layout = &tnf_layout_dense,
-                     .parts = &part,
+                     .layout = s->meta.type ? &tnf_layout_dense : tnf_layout_named("strings/1", 9),
+                     .parts = parts,
                      .rank = s->meta.rank + 1,
-                     .nparts = 1 };
-    TNF_TRY(options_attr(w, &w->options[0], &o.attrs, e));
+                     .nparts = s->meta.type ? 1 : 2 };
+    bool json = s->meta.resolution == TNF_VS_JSON;
+    TNF_TRY(attrs_of_tensor(w, &w->options[0], json, &o.attrs, e));
     return tnf_add_object(w->r, &o, TNF_VS_HEADER, e);
 }
 
 static tnf_status list_appdata(struct walk *w, tnf_error *e)
 {
     const vs_state *s = w->s;
-    uint64_t offsets = (s->n + 1) * sizeof(uint64_t); /* no overflow: a point takes more bytes */
-    tnf_part parts[2] = { { .role = "offsets",
-                            .type = tnf_type_of(TNF_U64),
-                            .offset = VS_KEY_OFFSETS,
-                            .nbytes = offsets,
-                            .payload = TNF_OPAQUE },
-                          { .role = "bytes",
-                            .type = tnf_type_of(TNF_U8),
-                            .offset = VS_KEY_BYTES,
-                            .stored = w->app_stored,
-                            .nbytes = s->app_bytes,
-                            .payload = TNF_OPAQUE } };
+    tnf_part parts[2];
+    strings_parts(parts, s->n, s->app_bytes, w->app_stored, VS_KEY_OFFSETS);
     tnf_object o = { .name = { VS_APPDATA, sizeof VS_APPDATA - 1 },
                      .shape = &s->n,
                      .layout = tnf_layout_named("strings/1", 9),
                      .parts = parts,
                      .rank = 1,
                      .nparts = 2 };
-    TNF_TRY(options_attr(w, &w->options[1], &o.attrs, e));
+    TNF_TRY(attrs_of_tensor(w, &w->options[1], false, &o.attrs, e));
     if (s->app_bytes == 0 && !o.attrs)
         o.attrs = &tnf_filler;
     return tnf_add_object(w->r, &o, TNF_VS_HEADER, e);
@@ -317,38 +381,73 @@ static tnf_status list_appdata(struct walk *w, tnf_error *e)
 static tnf_status list_tensors(struct walk *w, tnf_error *e)
 {
     w->r->version = "0";
+    if (w->r->salvage && w->s->n == 0 && !w->s->meta.type) /* lost points need not be texts */
+        w->listed = false;
     TNF_TRY(set_attrs(w, e));
     if (!w->has_meta)
         return TNF_OK;
-    if (!w->s->meta.type) {
+    if (!w->listed) {
         if (w->chain.note.n) /* their bytes would become points again */
             return tnf_fail(e, TNF_EUNSUPPORTED, w->chain.note.end,
                             "the deletion of points was interrupted and must be finished first, "
                             "with 'tenfold points compact'");
-        tnf_warn(w->r, TNF_NO_OFFSET,
-                 "unsupported resolution %d (%s): its points are counted and kept unchanged",
-                 w->s->meta.resolution, w->s->meta.type_name);
+        if (w->odd_at)
+            tnf_warn(w->r, w->odd_at,
+                     "a vector of the resolution %s is not %llu texts with their lengths, or too "
+                     "large: the points are counted and kept unchanged",
+                     w->s->meta.type_name, (unsigned long long)w->s->meta.elements);
+        else
+            tnf_warn(w->r, TNF_NO_OFFSET,
+                     "unsupported resolution %d (%s): its points are counted and kept unchanged",
+                     w->s->meta.resolution, w->s->meta.type_name);
         w->r->catalog->nextras = 0; /* they include those before the meta block */
-        return tnf_add_extra(w->r, VS_BLOCKS, TNF_VS_HEADER, w->chain.at - TNF_VS_HEADER, e);
+        return keep_extra(w->r, VS_BLOCKS, TNF_VS_HEADER, w->chain.at - TNF_VS_HEADER, e);
     }
     TNF_TRY(list_points(w, e));
     return list_appdata(w, e);
 }
 
+/* ----------------------------------------------------------------- locking */
+
+static bool has_locks(const tnf_reader *r)
+{
+    return r->options[VS_READ_LOCK].u && r->source->fd >= 0;
+}
+
+tnf_status tnf_vs_lock(const tnf_reader *r, tnf_error *e)
+{
+    vs_state *s = r->state;
+    return has_locks(r) ? tnf_share_enter(&s->share, r->source->fd, tnf_is_claimed(r), LOCK_WAIT, e)
+                        : TNF_OK;
+}
+
+void tnf_vs_unlock(const tnf_reader *r)
+{
+    vs_state *s = r->state;
+    if (has_locks(r))
+        tnf_share_leave(&s->share, r->source->fd);
+}
+
+void tnf_vs_close(tnf_reader *r)
+{
+    vs_state *s = r->state;
+    if (s)
+        tnf_share_free(&s->share);
+}
+
 /* Locks the file, since other processes may be appending to it. */
 static tnf_status lock_file(tnf_reader *r, bool *locked, tnf_error *e)
 {
-    *locked = false;
-    if (!r->options[VS_READ_LOCK].u || r->source->fd < 0)
+    int fd = r->source->fd;
+    *locked = has_locks(r) && tnf_is_claimed(r) && tnf_lock_beside(fd);
+    if (*locked || !has_locks(r))
         return TNF_OK;
-    tnf_status status = tnf_lock_take(r->source->fd, false, LOCK_WAIT, e);
+    tnf_status status = tnf_lock_take(fd, false, LOCK_WAIT, e);
     if (status == TNF_EUNSUPPORTED) {
         tnf_warn(r, TNF_NO_OFFSET, "read without a lock: this file system does not support locks");
         return TNF_OK;
     }
     *locked = status == TNF_OK;
-    if (*locked)
-        tnf_source_measure(r->source);
     return status;
 }
 
@@ -362,6 +461,10 @@ tnf_status tnf_vs_index(tnf_reader *r, tnf_error *e)
     w.s->msb = r->options[VS_READ_VARINT].u != 0;
     TNF_TRY(too_large(&w, "a header", 0, TNF_VS_HEADER, e));
     TNF_TRY(lock_file(r, &locked, e));
+    if (locked)
+        tnf_source_measure(r->source);
+    tnf_share_init(&w.s->share);
+    r->state = w.s;
     const tnf_allocator *a = &r->arena->alloc;
     tnf_vs_chain_init(&w.chain, tnf_source_fetch, (void *)(uintptr_t)r->source, r->source->size,
                       TNF_VS_HEADER, a);
@@ -374,7 +477,6 @@ tnf_status tnf_vs_index(tnf_reader *r, tnf_error *e)
         status = list_tensors(&w, e);
     if (locked)
         tnf_lock_drop(r->source->fd);
-    r->state = w.s;
     tnf_buf_free(&w.spare);
     for (int i = 0; i < 2; i++)
         tnf_buf_free(&w.options[i]);

@@ -14,7 +14,7 @@ void tnf_vs_strings_init(vs_strings *s, const tnf_object *object, const tnf_allo
         return;
     s->offsets = tnf_object_part(object, "offsets");
     s->bytes = tnf_object_part(object, "bytes");
-    s->count = object->shape[0];
+    s->count = s->offsets->nbytes / sizeof *s->at - 1;
 }
 
 void tnf_vs_strings_free(vs_strings *s)

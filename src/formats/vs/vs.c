@@ -26,8 +26,7 @@ static const tnf_option_info read_options[] = {
     { "varint", TNF_OPTION_CHOICE, "lsb|msb", "lsb",
       "which seven bits of a number come first: the least significant ones, as in Protocol "
       "Buffers, or the most significant ones" },
-    { "lock", TNF_OPTION_BOOL, NULL, "yes",
-      "hold a shared lock while the file's blocks are listed" },
+    { "lock", TNF_OPTION_BOOL, NULL, "yes", "hold a shared lock while the file is read" },
     { 0 },
 };
 
@@ -49,11 +48,13 @@ const tnf_format tnf_format_vs = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "bit u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64",
              .layouts = "dense strings/1",
+             .any_rank = true,
              .extras = true,
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = "vs.dims vs.resolution vs.pack vs.paging vs.attributes "
                            "vs.bare",
-             .object_attrs = VS_OPTIONS,
+             .object_attrs = VS_OPTIONS " " VS_JSON,
+             .json_attrs = "vs.attributes",
              .derived = "vs.points vs.blanks vs.dims vs.resolution vs.pack=0 vs.paging=0 "
                         "vs.attributes={}",
              .takes = tnf_vs_takes,
@@ -63,5 +64,6 @@ const tnf_format tnf_format_vs = {
     .probe = probe_vs,
     .index = tnf_vs_index,
     .decode = tnf_vs_decode,
+    .close = tnf_vs_close,
     .write = TNF_WRITES(tnf_vs_write),
 };

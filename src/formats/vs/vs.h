@@ -3,7 +3,7 @@
  *
  * A file has two tensors, whose rows i belong together:
  *
- *   points   [n, dims…]  dense      the vectors, decoded
+ *   points   [n, dims…]  dense      the vectors, decoded; strings/1 for texts
  *   appdata  [n]         strings/1  the application data: MessagePack as stored, but uncompressed
  *
  * Both are OPAQUE: their bytes are between block heads. For each point two offsets are kept in
@@ -13,7 +13,8 @@
 #define TNF_VS_H
 
 #include "format.h"
-#include "formats/vs/chain.h"
+#include "formats/vs/texts.h"
+#include "io/share.h"
 
 #define VS_POINTS  "points"
 #define VS_APPDATA "appdata"
@@ -28,6 +29,7 @@
 
 /* Attributes. */
 #define VS_OPTIONS "vs.options" /* of a tensor: the option byte of each row, or that of all */
+#define VS_JSON    "vs.json"    /* of `points`: true if the strings are MessagePack */
 
 /* A list of numbers in pieces of fixed size, so growing it moves no numbers. */
 #define VS_PIECE   256u
@@ -52,18 +54,27 @@ typedef struct vs_state {
     uint64_t n;       /* points */
     vs_column blocks; /* their offsets */
     vs_column app;    /* offsets of application data, n + 1 numbers; empty: none */
+    vs_column texts;  /* offsets of the texts of all vectors, and their end; empty: no texts */
     uint64_t app_bytes;
+    tnf_share share; /* of the threads that read */
 } vs_state;
 
-/* Keys of decode(): no offset in any file is that large. */
+/* Keys of decode(). Smaller ones are offsets in the file, those of extras: no file has so many
+ * bytes. */
 #define VS_KEY         ((uint64_t)1 << 62)
 #define VS_KEY_POINTS  VS_KEY
 #define VS_KEY_OFFSETS (VS_KEY + 1)
 #define VS_KEY_BYTES   (VS_KEY + 2)
+#define VS_KEY_STARTS  (VS_KEY + 3) /* of texts */
+#define VS_KEY_TEXTS   (VS_KEY + 4)
 
 tnf_status tnf_vs_index(tnf_reader *r, tnf_error *e);
 tnf_status tnf_vs_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e);
+void tnf_vs_close(tnf_reader *r);
+/* read.c: a shared lock for reading, which may be requested by several threads; and its end. */
+tnf_status tnf_vs_lock(const tnf_reader *r, tnf_error *e);
+void tnf_vs_unlock(const tnf_reader *r);
 tnf_status tnf_vs_write(tnf_writer *w, tnf_error *e);
 tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason);
 tnf_status tnf_vs_fits(tnf_fit *fit, tnf_error *e);

@@ -29,6 +29,7 @@ struct task {
     bool msb;
     const tnf_value *options[2]; /* vs.options of points and appdata, or NULL */
     vs_strings app;              /* of appdata, if there is one */
+    vs_strings texts;            /* of points, if they are strings */
     struct placed *placed;       /* in order */
     size_t nplaced, next;
     uint64_t row, fill; /* the current row; its bytes so far (for bits: elements) */
@@ -42,7 +43,7 @@ tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
     bool points = tnf_str_is(o->name, VS_POINTS), dense = o->layout == &tnf_layout_dense;
     uint64_t elements, bytes;
     *reason = "a VS file can hold only `points` and their `appdata`";
-    if (points ? !dense : dense || !tnf_str_is(o->name, VS_APPDATA))
+    if (!points && (dense || !tnf_str_is(o->name, VS_APPDATA)))
         return TNF_DROPPED;
     *reason = "it has no first dimension for the points";
     if (points ? o->rank == 0 : o->rank != 1)
@@ -55,13 +56,14 @@ tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
     for (uint32_t i = 1; i < o->rank; i++)
         if (o->shape[i] > UINT32_MAX)
             return TNF_DROPPED;
-    if (points && (!tnf_shape_elements(&elements, o->shape + 1, o->rank - 1) ||
-                   !tnf_type_bytes(&bytes, o->parts[0].type, elements) ||
-                   bytes > UINT32_MAX - 2 - TNF_VS_VECTOR))
+    if (points && dense &&
+        (!tnf_shape_elements(&elements, o->shape + 1, o->rank - 1) ||
+         !tnf_type_bytes(&bytes, o->parts[0].type, elements) ||
+         bytes > UINT32_MAX - 2 - TNF_VS_VECTOR))
         return TNF_DROPPED;
     *reason =
         "f16 belongs to a later revision, which readers of version 0 refuse: --dtype f32 casts it";
-    if (points && o->parts[0].type == tnf_type_of(TNF_F16))
+    if (points && dense && o->parts[0].type == tnf_type_of(TNF_F16))
         return TNF_TRANSFORMED;
     *reason = "";
     return TNF_NATIVE;
@@ -311,6 +313,37 @@ static tnf_status take_bits(void *ctx, const void *bytes, size_t n, tnf_error *e
     return TNF_OK;
 }
 
+/* Gathers the texts of the current row, each with its length. */
+static tnf_status gather_texts(struct task *j, tnf_error *e)
+{
+    for (uint64_t i = 0; i < j->meta.elements; i++) {
+        uint8_t varint[10];
+        tnf_str text = { "", 0 };
+        TNF_TRY(tnf_vs_strings_at(&j->texts, j->row * j->meta.elements + i, &text, e));
+        if (text.n && j->meta.resolution == TNF_VS_JSON &&
+            tnf_vs_check_app(text.p, text.n, TNF_NO_OFFSET, NULL) != TNF_OK)
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "row %llu of points is not one MessagePack value, as " VS_JSON " says",
+                            (unsigned long long)j->row);
+        tnf_buf_put(&j->gathered, varint, tnf_vs_put_varint(varint, text.n, j->msb));
+        if (text.n)
+            tnf_buf_put(&j->gathered, text.p, text.n);
+        TNF_TRY(tnf_buf_status(&j->gathered, "the vector", e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status put_texts(struct task *j, tnf_error *e)
+{
+    while (j->row < j->points->shape[0]) {
+        TNF_TRY(gather_texts(j, e));
+        TNF_TRY(put_blocks(j, j->row, e));
+        TNF_TRY(put_gathered(j, vector_option(j), e));
+        TNF_TRY(end_row(j, e));
+    }
+    return TNF_OK;
+}
+
 /* -------------------------------------------------------------------- meta */
 
 static bool byte_attr(const struct task *j, const char *key, uint8_t *out)
@@ -340,13 +373,13 @@ static tnf_status meta_extra(struct task *j, tnf_error *e)
     return TNF_OK;
 }
 
-/* Packs the attributes as MessagePack into b. If the source was a VS file without attributes, none
- * are written. */
+/* Packs the attributes as MessagePack into b. If the source was a VS file without attributes, or
+ * this is a copy of a file in which they were removed, none are written. */
 static tnf_status pack_attributes(struct task *j, tnf_buf *b, tnf_error *e)
 {
     static const tnf_value empty = { .kind = TNF_MAP };
     const tnf_value *tree = tnf_catalog_attr(j->w->catalog, "vs.attributes");
-    if (!tree && tnf_catalog_attr(j->w->catalog, "vs.bare"))
+    if (!tree && (j->w->like || tnf_catalog_attr(j->w->catalog, "vs.bare")))
         return TNF_OK;
     TNF_TRY(tnf_msgpack_put_value(b, tree ? tree : &empty, 3 * TNF_VS_DEPTH, e));
     j->meta.attributes = (tnf_str) { (const char *)b->p, b->n };
@@ -357,7 +390,11 @@ static tnf_status put_meta(struct task *j, tnf_buf *b, tnf_error *e)
 {
     const tnf_object *o = j->points;
     j->meta = (tnf_vs_meta) { .dims = o->shape + 1, .rank = o->rank - 1 };
-    if (!tnf_vs_resolution(o->parts[0].type, &j->meta.resolution))
+    const tnf_value *json = tnf_value_get(o->attrs, VS_JSON);
+    if (o->layout != &tnf_layout_dense)
+        j->meta.resolution = json && json->kind == TNF_BOOL && json->as.b ? TNF_VS_JSON
+                                                                          : TNF_VS_STRING;
+    else if (!tnf_vs_resolution(o->parts[0].type, &j->meta.resolution))
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "no resolution for %s", o->parts[0].type->id);
     TNF_TRY(tnf_vs_meta_measure(&j->meta, TNF_NO_OFFSET, e));
     if (!byte_attr(j, "vs.pack", &j->meta.pack))
@@ -389,7 +426,9 @@ static tnf_status find_objects(struct task *j, tnf_error *e)
                         (unsigned long long)(j->points ? j->points->shape[0] : 0));
     j->options[0] = j->points ? tnf_value_get(j->points->attrs, VS_OPTIONS) : NULL;
     j->options[1] = app ? tnf_value_get(app->attrs, VS_OPTIONS) : NULL;
+    bool texts = j->points && j->points->layout != &tnf_layout_dense;
     tnf_vs_strings_init(&j->app, app, &j->w->scratch->alloc);
+    tnf_vs_strings_init(&j->texts, texts ? j->points : NULL, &j->w->scratch->alloc);
     return TNF_OK;
 }
 
@@ -410,6 +449,8 @@ static tnf_status put_points(struct task *j, tnf_error *e)
     tnf_status status = put_meta(j, &attributes, e);
     tnf_buf_free(&attributes);
     TNF_TRY(status);
+    if (!j->meta.type)
+        return put_texts(j, e);
     bool bits = j->meta.type->bits == 1 && j->meta.elements % 8 != 0;
     return tnf_scan(&j->points->parts[0], bits ? take_bits : take_bytes, j, e);
 }
@@ -434,6 +475,7 @@ tnf_status tnf_vs_write(tnf_writer *w, tnf_error *e)
     tnf_buf_init(&j.gathered, a, UINT32_MAX);
     tnf_buf_init(&j.packed, a, UINT64_MAX);
     tnf_status status = put_all(&j, e);
+    tnf_vs_strings_free(&j.texts);
     tnf_vs_strings_free(&j.app);
     tnf_buf_free(&j.packed);
     tnf_buf_free(&j.gathered);

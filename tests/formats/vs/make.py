@@ -211,6 +211,9 @@ def make_valid():
     good("bits_spare", HEADER + meta([3], 0) + point(b"\xff") + point(b"\xf4") + END, 0, [3], dirty)
     cube = [list(range(24)), list(range(24, 48))]
     good("rank_3", HEADER + meta([2, 3, 4], 2) + b"".join(point(raw(2, r)) for r in cube) + END, 2, [2, 3, 4], cube)
+    deep = [2] + [1] * 150 + [3] + [1] * 147 + [2]
+    good("rank_300", HEADER + meta(deep, 2) + b"".join(point(raw(2, r[:12])) for r in cube) + END, 2, deep,
+         [r[:12] for r in cube])
     good("rank_0", HEADER + meta([], 1) + point(b"\7") + point(b"\x09") + END, 1, [], [[7], [9]])
     packed(one, vectors, rows, ids)
     good("blanks", HEADER + block("0", b"") + one + block("0", b"gone") + point(vectors[0]) + block("0", b"x" * 300)
@@ -239,12 +242,46 @@ def make_valid():
     long_app = msgpack({"text": "m" * 300})
     good("two_byte_lengths", HEADER + meta([300], 1) + b"".join(point(raw(1, r), long_app) for r in wide) + END, 1,
          [300], wide, [long_app] * 3)
+    text_spaces(ids)
     for name, code, word in (("string", 100, "string"), ("json", 101, "json"), ("f80", 13, "f80")):
         body = meta([2], code) + point(b"any length") + block("U", b"?") + block("0", b"-") + point(b"")
         valid["resolution_%s.vsdb" % name] = {
             "format": "vs", "version": "0", "warnings": 1, "tensors": [],
             "attrs": {"vs.points": 2, "vs.blanks": 1, "vs.dims": [2], "vs.resolution": word}}
         (HERE / "valid" / ("resolution_%s.vsdb" % name)).write_bytes(HEADER + body + END)
+
+
+def texts(rows):
+    return [b"".join(json_field(t) for t in row) for row in rows]
+
+
+def good_texts(name, word, dims, rows, body, apps=None, options=None, blanks=0):
+    """A space of STRING or JSON. rows: lists of texts as bytes; body: everything after the meta block."""
+    code = {"string": 100, "json": 101}[word]
+    (HERE / "valid" / (name + ".vsdb")).write_bytes(HEADER + meta(dims, code) + body + END)
+    apps = apps or [b""] * len(rows)
+    n = sum(map(len, rows))
+    valid[name + ".vsdb"] = {
+        "format": "vs", "version": "0", "warnings": 0,
+        "attrs": {"vs.points": len(rows), "vs.blanks": blanks, "vs.dims": dims, "vs.resolution": word},
+        "tensors": [{"name": "points", "dtype": "u8", "shape": [len(rows)] + dims, "layout": "strings/1",
+                     "nbytes": 8 * (n + 1) + sum(len(t) for row in rows for t in row),
+                     "attrs": {**(options or {}), **({"vs.json": True} if word == "json" else {})}},
+                    {"name": "appdata", "dtype": "u8", "shape": [len(rows)], "layout": "strings/1",
+                     "nbytes": 8 * (len(rows) + 1) + sum(map(len, apps)), "attrs": {}}]}
+
+
+def text_spaces(ids):
+    rows = [[b"one", "zw\u00f6lf".encode()], [b"", b"x" * 200], [b"\0\xff", b"4"]]
+    good_texts("texts_string", "string", [2], rows, b"".join(point(v, a) for v, a in zip(texts(rows), ids)), ids)
+    good_texts("texts_empty", "string", [3], [], b"")
+    words = [[msgpack({"a": [1, -1, 2.5, None, True]})], [b""], [b"\xca\x3f\x00\x00\x00"]]
+    good_texts("texts_json", "json", [1], words, b"".join(map(point, texts(words))) + block("0", b"gone"), blanks=1)
+    cube = [[b"%d" % (4 * r + i) for i in range(4)] for r in range(2)]
+    good_texts("texts_2x2", "string", [2, 2], cube, b"".join(map(point, texts(cube))))
+    many = [[b"many " * 40], [b"few"]]
+    good_texts("texts_packed", "string", [], many, point(gzip.compress(texts(many)[0], 9, mtime=0), vector_option=1)
+               + point(snappy(texts(many)[1]), vector_option=2), options={"vs.options": {"$bytes": "AQI="}})
 
 
 def packed(one, vectors, rows, ids):

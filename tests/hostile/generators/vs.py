@@ -93,7 +93,7 @@ def lengths(c, f):
 
 def spaces(c):
     def space(name, message, what, letter="D", status=BAD, **how):
-        c.rejected(letter, name, file(block(b"^", meta(**how))), status, 4 if status is LIMIT else 9, message, what)
+        c.rejected(letter, name, file(block(b"^", meta(**how))), status, 9, message, what)
     big = varint((1 << 32) - 1)
     space("dimension_0", "", "a dimension of 0", dims=b"\2\3\0")
     space("rank_past_block", "", "more dimensions than bytes", dims=varint(100) + b"\1", letter="C")
@@ -102,13 +102,18 @@ def spaces(c):
     space("product_wraps_to_0", "", "2^31 × 2^31 × 4", dims=b"\3" + varint(1 << 31) * 2 + b"\4")
     space("bytes_too_many", "", "a vector that no block could hold", dims=b"\2" + big + b"\4", resolution=12)
     space("bytes_wrap_64", "", "2^61 × 8 bytes", dims=b"\2" + varint(1 << 31) + varint(1 << 30), resolution=12)
-    space("rank_65", "64", "65 dimensions", dims=bytes([65]) + b"\1" * 65, status=LIMIT)
-    c.accepted("D", "rank_63", file(block(b"^", meta(dims=bytes([63]) + b"\1" * 63))), 2, "63 dimensions, and one of points", warnings=None)
-    space("rank_64", "64", "64 dimensions, and one of points", dims=bytes([64]) + b"\1" * 64, status=LIMIT)
+    for rank in (63, 64, 65, 20000):
+        c.accepted("D", f"rank_{rank}", file(block(b"^", meta(dims=varint(rank) + b"\1" * rank))), 2,
+                   f"{rank} dimensions, and one of points: any rank is allowed", warnings=None)
     c.accepted("D", "rank_0", file(block(b"^", meta(dims=b"\0")), block(b"P", point(b"\7"))), 2, "no dimensions: one number a point", warnings=None)
     for code in (5, 9, 15, 50, 0x80, 0xF0):
         space(f"resolution_{code}", "resolution", f"a resolution of {code}", "J", resolution=code, status=UNSUPPORTED)
-    for code in (100, 101, 13, 14):
+    for code, word in ((100, "texts"), (101, "JSON")):
+        c.accepted("J", f"resolution_{code}", file(block(b"^", meta(resolution=code))), 2, f"a space of {word}", warnings=None)
+        for label, vector in (("cut", b"\3ab"), ("long", b"\xff\xff\xff\xff\x0f"), ("more", b"\1a\1"), ("none", b""), ("varint_6", b"\x80" * 5 + b"\0")):
+            c.accepted("J", f"{word.lower()}_{label}", file(block(b"^", meta(resolution=code, dims=b"\1\1")), block(b"P", point(vector))), 0,
+                       f"a vector that is not made of {word}: kept as it is", warnings=None)
+    for code in (13, 14):
         c.accepted("J", f"resolution_{code}", file(block(b"^", meta(resolution=code))), 0, f"a resolution of {code}: no numbers, kept as it is", warnings=None)
     c.accepted("J", "pack_unknown", file(block(b"^", meta(pack=99, paging=99))), 2, "hints that mean nothing, kept", warnings=None)
     c.accepted("J", "bit_spare", file(block(b"^", meta(dims=b"\1\3", resolution=0)), block(b"P", point(b"\xff"))), 2, "spare bits that are set", warnings=None)
