@@ -89,15 +89,26 @@ static tnf_status numbers_of(const struct append *a, const tnf_point *point, tnf
                     (unsigned long long)a->p->meta.vector_bytes);
 }
 
-static tnf_status vector_of(struct append *a, const tnf_point *point, tnf_str *out, tnf_error *e)
+/* The stored form of the coordinates, and how they are compressed. */
+static tnf_status vector_of(struct append *a, const tnf_point *point, tnf_str *out, uint8_t *code,
+                            tnf_error *e)
 {
+    static const uint8_t codes[] = { TNF_VS_RAW, TNF_VS_RAW, TNF_VS_GZIP, TNF_VS_SNAPPY };
+    const tnf_vs_meta *m = &a->p->meta;
     a->vector.n = 0;
+    *code = TNF_VS_RAW;
     *out = (tnf_str) { point->vector, point->vector_n };
-    TNF_TRY(a->p->meta.type ? numbers_of(a, point, e) : words_of(a, point, out, e));
+    TNF_TRY(m->type ? numbers_of(a, point, e) : words_of(a, point, out, e));
+    if (!m->type && out->n > TNF_VS_TEXTS_MOST)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the coordinates of a point have more than 16 MiB");
     if (a->pack == TNF_POINTS_RAW)
         return TNF_OK;
     TNF_TRY(a->pack == TNF_POINTS_GZIP ? tnf_gzip_encode(&a->vector, out->p, out->n, e)
                                        : tnf_snappy_encode(&a->vector, out->p, out->n, e));
+    if (!m->type && !tnf_vs_texts_fit(a->vector.n, out->n, m->elements))
+        return TNF_OK;
+    *code = codes[a->pack];
     *out = (tnf_str) { (const char *)a->vector.p, a->vector.n };
     return TNF_OK;
 }
@@ -113,13 +124,13 @@ static void clear_spare_bits(struct append *a)
 
 static tnf_status put_point(struct append *a, const tnf_point *point, tnf_error *e)
 {
-    static const uint8_t codes[] = { TNF_VS_RAW, TNF_VS_RAW, TNF_VS_GZIP, TNF_VS_SNAPPY };
     tnf_str app, vector;
+    uint8_t code;
     size_t start = a->b.n;
     TNF_TRY(app_of(a, point, &app, e));
-    TNF_TRY(vector_of(a, point, &vector, e));
+    TNF_TRY(vector_of(a, point, &vector, &code, e));
     uint8_t option = app.n && a->p->options.pack_app ? TNF_VS_APP_SNAPPY : TNF_VS_RAW;
-    TNF_TRY(tnf_vs_put_point(&a->b, option, app, codes[a->pack], vector.n, 0,
+    TNF_TRY(tnf_vs_put_point(&a->b, option, app, code, vector.n, 0,
                              a->p->options.varint_msb, e));
     tnf_buf_put(&a->b, vector.p, vector.n);
     TNF_TRY(tnf_buf_status(&a->b, "the batch", e));
@@ -161,7 +172,7 @@ static tnf_status prepare_append(struct append *a, tnf_error *e)
     if (!p->has_meta)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the file describes no vector space, so it cannot hold points");
-    if (!p->meta.type && !tnf_points_worded(&p->meta))
+    if (!p->meta.type && !tnf_vs_has_texts(&p->meta))
         return tnf_fail(e, TNF_EUNSUPPORTED, p->meta_at, "the resolution %d (%s) is not supported",
                         p->meta.resolution, p->meta.type_name);
     TNF_TRY(tnf_points_find_tail(p, e));

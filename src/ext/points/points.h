@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "formats/vs/note.h"
+#include "formats/vs/texts.h"
 #include <limits.h>
 #include <sys/types.h>
 #include <tenfold/points.h>
@@ -133,17 +134,13 @@ tnf_status tnf_points_pack_value(tnf_points *p, tnf_buf *b, const tnf_value *v, 
 /* Empties an arena for trees. */
 void tnf_points_clear(tnf_points *p, tnf_arena *arena);
 
-/* values.c: are the coordinates strings, or JSON? */
-bool tnf_points_worded(const tnf_vs_meta *m);
-/* Appends one coordinate of such a space to b: a string, or any value. */
+/* values.c: appends one coordinate to b, if coordinates are strings or JSON: a string, or any
+ * value. */
 tnf_status tnf_points_put_word(tnf_points *p, tnf_buf *b, const tnf_value *v, tnf_error *e);
 /* Appends the coordinates, an array of the space's size. */
 tnf_status tnf_points_put_words(tnf_points *p, tnf_buf *b, const tnf_value *values, tnf_error *e);
 /* Fails unless the bytes are the coordinates of a point. */
 tnf_status tnf_points_check_words(const tnf_points *p, const void *bytes, size_t n, uint64_t at,
                                   tnf_error *e);
-/* The decoded size of a stored vector. */
-tnf_status tnf_points_words_size(const tnf_points *p, const tnf_vs_point *v, const void *stored,
-                                 uint64_t *out, tnf_error *e);
 
 #endif

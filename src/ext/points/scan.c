@@ -8,12 +8,19 @@
 
 /* ------------------------------------------------------------------ points */
 
+static tnf_status unpack_texts(tnf_points *p, const tnf_vs_point *v, tnf_point *out, tnf_error *e)
+{
+    tnf_cur texts;
+    TNF_TRY(tnf_vs_texts_unpack(&p->spare[0], v, out->vector, &texts, e));
+    out->vector_n = tnf_left(&texts);
+    out->vector = tnf_bytes(&texts, out->vector_n);
+    return TNF_OK;
+}
+
 static tnf_status unpack_vector(tnf_points *p, const tnf_vs_point *v, tnf_point *out, tnf_error *e)
 {
     tnf_buf *spare = &p->spare[0];
     uint64_t n = p->meta.vector_bytes;
-    if (!p->meta.type)
-        TNF_TRY(tnf_points_words_size(p, v, out->vector, &n, e));
     bool gzip = (v->vector_option & TNF_VS_CODE) == TNF_VS_GZIP;
     const tnf_block block = { out->vector, out->vector_n, v->vector_at };
     TNF_TRY(
@@ -67,9 +74,10 @@ static tnf_status decode_point(tnf_points *p, tnf_point *out, tnf_error *e)
                          .app = { (const char *)block + (v.app_at - v.at), v.app_n },
                          .vector = block + (v.vector_at - v.at),
                          .vector_n = v.vector_n };
-    bool decoded = p->meta.type || tnf_points_worded(&p->meta);
-    if (decoded && v.vector_option & TNF_VS_CODE)
+    if (v.vector_option & TNF_VS_CODE && p->meta.type)
         TNF_TRY(unpack_vector(p, &v, out, e));
+    if (v.vector_option & TNF_VS_CODE && tnf_vs_has_texts(&p->meta))
+        TNF_TRY(unpack_texts(p, &v, out, e));
     return v.app_n && v.option & TNF_VS_CODE ? unpack_app(p, &v, out, e) : TNF_OK;
 }
 
@@ -218,7 +226,7 @@ static void tell_odd(struct audit *a, uint64_t at, const char *what)
 static tnf_status decode_fully(tnf_points *p, tnf_point *point, tnf_error *e)
 {
     TNF_TRY(tnf_points_decode(p, point, e));
-    return tnf_points_worded(&p->meta)
+    return tnf_vs_has_texts(&p->meta)
                ? tnf_points_check_words(p, point->vector, point->vector_n, p->chain.at, e)
                : TNF_OK;
 }

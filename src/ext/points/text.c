@@ -318,7 +318,7 @@ tnf_status tnf_points_parse(tnf_point *out, tnf_points *p, const char *text, siz
     TNF_TRY(tnf_need_array(text, n, "text", e));
     tnf_json j;
     *out = (tnf_point) { .app = { "", 0 } };
-    if (!p->has_meta || (!p->meta.type && !tnf_points_worded(&p->meta)))
+    if (!p->has_meta || (!p->meta.type && !tnf_vs_has_texts(&p->meta)))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the coordinates of the file have no type that can be added");
     tnf_json_init(&j, text, n, 0, &p->batch, TNF_VS_DEPTH + 2, e);

@@ -5,31 +5,16 @@
  *   JSON     length:varuint32 MessagePack[length]      no bytes: null
  */
 #include "base/utf8.h"
-#include "codec/blocks.h"
-#include "codec/codec.h"
 #include "ext/points/points.h"
 #include "wire/msgpack.h"
-
-#include <string.h>
-
-#define DECODED_MOST ((uint64_t)256 << 20) /* of a vector in gzip or snappy */
-
-bool tnf_points_worded(const tnf_vs_meta *m)
-{
-    return m->resolution == TNF_VS_STRING || m->resolution == TNF_VS_JSON;
-}
 
 /* ----------------------------------------------------------------- reading */
 
 /* Takes the bytes of the next coordinate. */
 static tnf_status next_word(const tnf_points *p, tnf_cur *c, tnf_str *out, tnf_error *e)
 {
-    uint64_t n = 0, at = tnf_where(c);
-    TNF_TRY(tnf_vs_varint(c, 32, p->options.varint_msb, "the length of a coordinate", &n, e));
-    if (n > tnf_left(c))
-        return tnf_fail(e, TNF_EFORMAT, at, "a coordinate has %llu bytes, but only %s",
-                        (unsigned long long)n, TNF_BYTES_FOLLOW(tnf_left(c)));
-    *out = (tnf_str) { n ? tnf_bytes(c, n) : (const void *)"", (size_t)n };
+    uint64_t at = tnf_where(c);
+    TNF_TRY(tnf_vs_text_next(c, &p->meta, p->options.varint_msb, out, e));
     if (p->meta.resolution == TNF_VS_STRING && !tnf_utf8_valid(NULL, out->p, out->n))
         return tnf_fail(e, TNF_EFORMAT, at, "a coordinate is not UTF-8");
     return TNF_OK;
@@ -60,8 +45,6 @@ tnf_status tnf_points_check_words(const tnf_points *p, const void *bytes, size_t
     for (uint64_t i = 0; i < p->meta.elements; i++) {
         tnf_str word;
         TNF_TRY(next_word(p, &c, &word, e));
-        if (p->meta.resolution == TNF_VS_JSON && word.n)
-            TNF_TRY(tnf_vs_check_app(word.p, word.n, tnf_where(&c) - word.n, e));
     }
     return end_words(&c, e);
 }
@@ -105,7 +88,7 @@ tnf_status tnf_points_values(const tnf_value **out, tnf_points *p, const tnf_poi
     TNF_TRY(tnf_need(point, "point", e));
     TNF_TRY(tnf_need_array(point->vector, point->vector_n, "vector", e));
     tnf_points_clear(p, &p->words);
-    if (!p->has_meta || !tnf_points_worded(&p->meta))
+    if (!p->has_meta || !tnf_vs_has_texts(&p->meta))
         return TNF_OK;
     tnf_value *list = tnf_arena_alloc(&p->words, sizeof *list);
     if (!list)
@@ -113,32 +96,6 @@ tnf_status tnf_points_values(const tnf_value **out, tnf_points *p, const tnf_poi
     TNF_TRY(list_words(p, point, list, e));
     *out = list;
     return TNF_OK;
-}
-
-static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    (void)e;
-    memcpy(dst, (const uint8_t *)ctx + offset, n);
-    return TNF_OK;
-}
-
-tnf_status tnf_points_words_size(const tnf_points *p, const tnf_vs_point *v, const void *stored,
-                                 uint64_t *out, tnf_error *e)
-{
-    unsigned code = v->vector_option & TNF_VS_CODE;
-    if (code > TNF_VS_SNAPPY)
-        return tnf_fail(e, TNF_EUNSUPPORTED, v->vector_at - TNF_VS_VECTOR,
-                        "unsupported vector compression %u", code);
-    tnf_error why;
-    tnf_encoded from = { read_stored, (void *)(uintptr_t)stored, v->vector_n, 0 };
-    tnf_status status = code == TNF_VS_GZIP ? tnf_codec_measure(out, TNF_CODEC_GZIP, &from,
-                                                                DECODED_MOST, &p->alloc, &why)
-                                            : tnf_snappy_size(stored, v->vector_n, out, &why);
-    if (status == TNF_OK && *out > DECODED_MOST)
-        return tnf_fail(e, TNF_ELIMIT, v->vector_at, "a vector decodes to more than 256 MiB");
-    return status == TNF_OK || status == TNF_ENOMEM
-               ? status
-               : tnf_fail(e, status, v->vector_at, "a vector is damaged: %.150s", why.message);
 }
 
 /* ----------------------------------------------------------------- writing */

@@ -293,14 +293,15 @@ static tnf_status join_texts(struct task *j, const tnf_vs_point *p, tnf_str *out
 {
     tnf_cur c;
     tnf_str text;
-    uint64_t i = 0;
     TNF_TRY(tnf_vs_texts(&j->chain, p, &j->spare, &c, e));
     j->plain.n = 0;
-    for (; i < j->s->meta.elements && tnf_vs_text_next(&c, &j->s->meta, j->s->msb, &text); i++)
+    for (uint64_t i = 0; i < j->s->meta.elements; i++) {
+        TNF_TRY(tnf_vs_text_next(&c, &j->s->meta, j->s->msb, &text, e));
         tnf_buf_put(&j->plain, text.p, text.n);
+    }
     TNF_TRY(tnf_buf_status(&j->plain, "texts", e));
     *out = (tnf_str) { (const char *)j->plain.p, j->plain.n };
-    return i == j->s->meta.elements ? TNF_OK : TNF_EFORMAT;
+    return TNF_OK;
 }
 
 static tnf_status strings_of_row(struct task *j, const struct rows *r, uint64_t row, tnf_str *out,

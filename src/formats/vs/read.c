@@ -116,15 +116,15 @@ static tnf_status keep_texts(struct walk *w, const tnf_vs_point *p, tnf_error *e
     vs_state *s = w->s;
     uint64_t end = s->texts.n ? vs_column_at(&s->texts, s->texts.n - 1) : 0, i = 0;
     bool small = p->vector_n <= w->r->limits.header_bytes &&
-                 s->meta.elements <= 2 * (uint64_t)p->vector_n + 64; /* each takes memory */
+                 tnf_vs_texts_fit(p->vector_n, 0, s->meta.elements); /* each takes memory */
     tnf_status status = small ? tnf_vs_texts(&w->chain, p, &w->spare, &c, e) : TNF_EFORMAT;
     if (status != TNF_OK && !tnf_is_file_fault(status))
         return status;
     if (s->texts.n == 0)
         TNF_TRY(tnf_vs_column_push(&s->texts, 0, w->r->arena, e));
-    for (;
-         status == TNF_OK && i < s->meta.elements && tnf_vs_text_next(&c, &s->meta, s->msb, &text);
-         i++) {
+    for (; status == TNF_OK && i < s->meta.elements; i++) {
+        if (tnf_vs_text_next(&c, &s->meta, s->msb, &text, NULL) != TNF_OK)
+            break;
         end += text.n;
         TNF_TRY(tnf_vs_column_push(&s->texts, end, w->r->arena, e));
     }

@@ -245,6 +245,10 @@ static tnf_status put_gathered(struct task *j, uint8_t option, tnf_error *e)
         TNF_TRY(tnf_gzip_encode(&j->packed, bytes->p, bytes->n, e));
     if (code == TNF_VS_SNAPPY)
         TNF_TRY(tnf_snappy_encode(&j->packed, bytes->p, bytes->n, e));
+    if (!j->meta.type && !tnf_vs_texts_fit(j->packed.n, bytes->n, j->meta.elements)) {
+        option = (uint8_t)(option & ~TNF_VS_CODE); /* no reader would decode it */
+        code = TNF_VS_RAW;
+    }
     if (code != TNF_VS_RAW)
         bytes = &j->packed;
     TNF_TRY(put_head(j, option, bytes->n, e));
@@ -330,7 +334,11 @@ static tnf_status gather_texts(struct task *j, tnf_error *e)
             tnf_buf_put(&j->gathered, text.p, text.n);
         TNF_TRY(tnf_buf_status(&j->gathered, "the vector", e));
     }
-    return TNF_OK;
+    if (j->gathered.n <= TNF_VS_TEXTS_MOST)
+        return TNF_OK;
+    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                    "the texts of row %llu of points have more than 16 MiB",
+                    (unsigned long long)j->row);
 }
 
 static tnf_status put_texts(struct task *j, tnf_error *e)
