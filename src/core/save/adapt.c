@@ -32,6 +32,16 @@ static const tnf_type *fitting_type(const tnf_can *can, const tnf_object *o, con
     return tnf_list_has(can->types, storage->id) ? storage : NULL;
 }
 
+/* Gives a part the type that fits. The new one may have smaller numbers, but bytes are reversed as
+ * before: here, if the part is big-endian, and in a big-endian file, where the old type returns. */
+static void set_type(tnf_part *part, const tnf_can *can, const tnf_object *o)
+{
+    size_t swap = tnf_part_swap(part);
+    part->type = fitting_type(can, o, part->type);
+    if (tnf_type_swap(part->type) < swap)
+        part->flags |= TNF_PART_PAIRS;
+}
+
 /* Does the format, or the requested order, require another order? */
 static bool has_wrong_order(const struct tnf_save *s, const tnf_object *o)
 {
@@ -203,7 +213,7 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_adaptation *change,
             TNF_TRY(tnf_reorder(&part, &o, s, e));
         o.order = o.order == TNF_ORDER_F ? TNF_ORDER_C : TNF_ORDER_F;
     }
-    part.type = fitting_type(&s->format->can, change->of, part.type);
+    set_type(&part, &s->format->can, change->of);
     if (part.type->bits != o.parts->type->bits) { /* an element is not one integer */
         whole_elements(count, part.type, part.nbytes);
         o.shape = count;
@@ -244,7 +254,7 @@ static tnf_status fit_parts(struct tnf_save *s, const tnf_adaptation *change,
     for (uint16_t i = 0; i < o->nparts; i++) {
         tnf_part part = o->parts[i];
         uint64_t count[1] = { 0 };
-        part.type = fitting_type(&s->format->can, o, part.type);
+        set_type(&part, &s->format->can, o);
         whole_elements(count, part.type, part.nbytes);
         tnf_object piece = {
             .shape = count, .layout = &tnf_layout_dense, .parts = &part, .rank = 1, .nparts = 1
