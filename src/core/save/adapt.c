@@ -15,6 +15,7 @@
 #include "core/save/plan.h"
 
 #include "base/hex.h"
+#include "model/layout_rules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -305,12 +306,18 @@ static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf
     return change.what ? fit_whole(s, &change, from, e) : add_changed(s, o, &change, from, e);
 }
 
-const char *tnf_adapt_reason(const tnf_adaptation *change)
+const char *tnf_adapt_reason(struct tnf_save *s, const tnf_adaptation *change,
+                             const tnf_object *now)
 {
     if (change->what & TNF_ADAPT_PARTS)
         return "its parts become tensors of their own";
-    if (change->what & TNF_ADAPT_TYPE)
-        return "the format has no such type: kept as its storage type";
+    if (change->what & TNF_ADAPT_TYPE) {
+        char text[200];
+        snprintf(text, sizeof text, "the format has no type %s: kept as %s",
+                 TNF_TYPE_TEXT(change->of->parts->type), now->parts->type->id);
+        const char *why = tnf_arena_str(&s->arena, text, strlen(text));
+        return why ? why : "the format has no such type: kept as another one";
+    }
     if (change->what & TNF_ADAPT_SHAPE)
         return change->of->rank ? "its first dimensions become one"
                                 : "a scalar becomes a tensor of shape [1]";
