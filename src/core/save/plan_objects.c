@@ -303,12 +303,13 @@ static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdi
 
 /* Why the tensor that a changed one became is refused: its type was the beginning. */
 static const char *changed_why(struct planning *l, const tnf_adaptation *change,
-                               const tnf_object *o, const char *why)
+                               const tnf_object *o, const tnf_verdict *found)
 {
     char more[250];
-    if (!(change->what & TNF_ADAPT_TYPE) || change->what & TNF_ADAPT_PARTS)
-        return why;
-    snprintf(more, sizeof more, ", and does not take it as %s: %s", o->parts->type->id, why);
+    if (found->fate != TNF_DROPPED || !(change->what & TNF_ADAPT_TYPE) ||
+        change->what & TNF_ADAPT_PARTS)
+        return found->why;
+    snprintf(more, sizeof more, ", and does not take it as %s: %s", o->parts->type->id, found->why);
     return no_type(l, change->of->parts->type, more);
 }
 
@@ -336,9 +337,8 @@ static tnf_status plan_changed(struct planning *l, const tnf_adaptation *change,
         if (!whole || found[i].fate != TNF_NATIVE)
             tnf_plan_tell(l, found[i].fate == TNF_DROPPED ? TNF_DROPPED : TNF_TRANSFORMED, "tensor",
                           o[i].name,
-                          found[i].fate == TNF_NATIVE
-                              ? "not all of its parts can be kept"
-                              : changed_why(l, change, &o[i], found[i].why));
+                          found[i].fate == TNF_NATIVE ? "not all of its parts can be kept"
+                                                      : changed_why(l, change, &o[i], &found[i]));
         if (found[i].fate != TNF_DROPPED)
             TNF_TRY(keep_object(l, &o[i], e));
     }
