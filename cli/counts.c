@@ -16,7 +16,7 @@ static void whole_text(char out[TNF_INTEGER_TEXT], bool is_signed, uint64_t low,
         number[i] = (unsigned char)(low >> 8 * i);
         number[8 + i] = (unsigned char)(upper >> 8 * i);
     }
-    tnf_type_integer(out, tnf_type_named(is_signed ? "i128" : "u128"), number, 0);
+    tnf_type_integer(out, TNF_INTEGER_TEXT, tnf_type_named(is_signed ? "i128" : "u128"), number, 0);
 }
 
 void number_range(char min[TNF_INTEGER_TEXT], char max[TNF_INTEGER_TEXT], const tnf_object *o,

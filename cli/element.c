@@ -80,7 +80,7 @@ void element_json(element_run *e, size_t i, json *j)
         return;
     }
     if (is_wide_integer(e->type)) {
-        tnf_type_integer(text, e->type, e->packed, i);
+        tnf_type_integer(text, sizeof text, e->type, e->packed, i);
         json_digits(j, text);
         return;
     }
@@ -123,7 +123,7 @@ int element_text(element_run *e, size_t i, char out[ELEMENT_TEXT])
     if (length)
         return (int)length;
     if (is_wide_integer(e->type))
-        return (int)tnf_type_integer(out, e->type, e->packed, i);
+        return (int)tnf_type_integer(out, ELEMENT_TEXT, e->type, e->packed, i);
     const double *d = decoded_numbers(e, i);
     char re[NUMBER_TEXT], im[NUMBER_TEXT];
     switch (e->type->number) {

@@ -151,9 +151,10 @@ TNF_API bool tnf_type_decode(double *out, const tnf_type *type, const void *pack
 /** Bytes for the text of any integer, with its NUL. */
 #define TNF_INTEGER_TEXT 41
 /** Writes element i as decimal digits, exactly, for every type of integers and for bool. Returns
- *  the number of characters; 0 and an empty text for a type that has other elements. */
-TNF_API size_t tnf_type_integer(char out[TNF_INTEGER_TEXT], const tnf_type *type,
-                                const void *packed, size_t i);
+ *  the length without the NUL, as snprintf() does, even if there is less room; 0 and an empty text
+ *  if the elements are no integers. */
+TNF_API size_t tnf_type_integer(char *out, size_t room, const tnf_type *type, const void *packed,
+                                size_t i);
 
 /* ----------------------------------------------------------------- values */
 

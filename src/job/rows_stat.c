@@ -27,8 +27,8 @@ static void put_integer(tnf_buf *b, const char *key, tnf_number kind, uint64_t l
     char text[TNF_INTEGER_TEXT];
     uint8_t number[16];
     tnf_put_le128(number, (tnf_u128) { low, upper });
-    (void)tnf_type_integer(text, tnf_type_named(kind == TNF_NUMBER_INT ? "i128" : "u128"), number,
-                           0);
+    (void)tnf_type_integer(text, sizeof text,
+                           tnf_type_named(kind == TNF_NUMBER_INT ? "i128" : "u128"), number, 0);
     tnf_buf_printf(b, ",\"%s\":%s", key, text);
 }
 

@@ -202,21 +202,29 @@ bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size
     return false;
 }
 
-size_t tnf_type_integer(char out[TNF_INTEGER_TEXT], const tnf_type *type, const void *packed,
-                        size_t i)
+static bool is_whole(const tnf_type *type)
+{
+    return type && (type->number == TNF_NUMBER_INT || type->number == TNF_NUMBER_UINT ||
+                    type->number == TNF_NUMBER_BOOL);
+}
+
+size_t tnf_type_integer(char *out, size_t room, const tnf_type *type, const void *packed, size_t i)
 {
     double x;
-    bool is_signed = type && type->number == TNF_NUMBER_INT;
-    *out = 0;
-    if (!is_signed &&
-        (!type || (type->number != TNF_NUMBER_UINT && type->number != TNF_NUMBER_BOOL)))
-        return 0;
-    if (!tnf_type_decode(&x, type, packed, i, 1))
-        return 0;
-    tnf_u128 v = integer_at(type, packed, i, x);
-    bool minus = is_signed && v.high >> 63;
-    *out = '-';
-    return minus + tnf_u128_text(out + minus, minus ? tnf_i128_size(v) : v);
+    char text[TNF_INTEGER_TEXT] = "";
+    size_t n = 0;
+    if (is_whole(type) && tnf_type_decode(&x, type, packed, i, 1)) {
+        tnf_u128 v = integer_at(type, packed, i, x);
+        bool minus = type->number == TNF_NUMBER_INT && v.high >> 63;
+        text[0] = '-';
+        n = minus + tnf_u128_text(text + minus, minus ? tnf_i128_size(v) : v);
+    }
+    if (out && room > 0) {
+        size_t some = n < room ? n : room - 1;
+        memcpy(out, text, some);
+        out[some] = 0;
+    }
+    return n;
 }
 
 bool tnf_type_bytes(uint64_t *out, const tnf_type *type, uint64_t n)

@@ -63,26 +63,29 @@ static void text_of_elements(void **state)
     uint8_t bytes[33] = { 0 };
     for (size_t i = 0; i < CASES; i++) {
         bytes_of_case(bytes + 17, i);
-        assert_int_equal(tnf_type_integer(text, tnf_type_named("u128"), bytes + 1, 1),
+        assert_int_equal(tnf_type_integer(text, sizeof text, tnf_type_named("u128"), bytes + 1, 1),
                          strlen(int128_cases[i].u128));
         assert_string_equal(text, int128_cases[i].u128);
-        assert_int_equal(tnf_type_integer(text, tnf_type_named("i128"), bytes + 1, 1),
+        assert_int_equal(tnf_type_integer(text, sizeof text, tnf_type_named("i128"), bytes + 1, 1),
                          strlen(int128_cases[i].i128));
         assert_string_equal(text, int128_cases[i].i128);
     }
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
         for (size_t k = 0; k < 4 && small[i].text[k]; k++) {
             const tnf_type *type = tnf_type_named(small[i].id);
-            assert_int_equal(tnf_type_integer(text, type, small[i].bytes, k),
+            assert_int_equal(tnf_type_integer(text, sizeof text, type, small[i].bytes, k),
                              strlen(small[i].text[k]));
             assert_string_equal(text, small[i].text[k]);
         }
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        assert_int_equal(tnf_type_integer(text, tnf_type_named(none[i]), bytes, 0), 0);
+        assert_int_equal(tnf_type_integer(text, sizeof text, tnf_type_named(none[i]), bytes, 0), 0);
         assert_string_equal(text, "");
     }
-    assert_int_equal(tnf_type_integer(text, &foreign, bytes, 0), 0);
-    assert_int_equal(tnf_type_integer(text, NULL, bytes, 0), 0);
+    assert_int_equal(tnf_type_integer(text, sizeof text, &foreign, bytes, 0), 0);
+    assert_int_equal(tnf_type_integer(text, sizeof text, NULL, bytes, 0), 0);
+    assert_int_equal(tnf_type_integer(text, 4, tnf_type_of(TNF_U32), "\x40\xe2\1", 0), 6);
+    assert_string_equal(text, "123");
+    assert_int_equal(tnf_type_integer(NULL, 0, tnf_type_of(TNF_U32), "\x40\xe2\1", 0), 6);
 }
 
 static void check_bits(const char *what, size_t i, uint64_t got, uint64_t want)
