@@ -64,6 +64,7 @@ static void fill_weights(uint8_t *p, size_t n, const tnf_type *type)
 {
     uint64_t x = 88172645463325252u;
     size_t width = type->bits < 8 || type->number == TNF_NUMBER_COMPLEX ? 4 : type->bits / 8;
+    width = width < sizeof x ? width : sizeof x; /* halves of larger integers */
     for (size_t i = 0; i + width <= n; i += width) {
         x ^= x << 13;
         x ^= x >> 7;

@@ -92,9 +92,8 @@ static void values_line(FILE *to, const tnf_object *object, const tnf_value_coun
     if (c->subnormal)
         fprintf(to, ", %" PRIu64 " subnormal", c->subnormal);
     if (c->nan + c->inf < c->elements) {
-        char min[NUMBER_TEXT], max[NUMBER_TEXT], mean[NUMBER_TEXT];
-        number_bound(min, object, c->min, c->min_integer);
-        number_bound(max, object, c->max, c->max_integer);
+        char min[TNF_INTEGER_TEXT], max[TNF_INTEGER_TEXT], mean[NUMBER_TEXT];
+        number_range(min, max, object, c);
         number_f64(mean, c->mean);
         fprintf(to, ", from %s to %s, mean %s", min, max, mean);
     }

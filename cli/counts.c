@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics of a tensor's values, as JSON and as text. */
 #include "out.h"
-#include <inttypes.h>
 
 static bool is_integer(const tnf_object *o)
 {
@@ -9,25 +8,28 @@ static bool is_integer(const tnf_object *o)
     return kind == TNF_NUMBER_INT || kind == TNF_NUMBER_UINT || kind == TNF_NUMBER_BOOL;
 }
 
-void number_bound(char out[NUMBER_TEXT], const tnf_object *o, double x, uint64_t integer)
+/* Both halves of an integer of 128 bits, as which any integer can be shown. */
+static void whole_text(char out[TNF_INTEGER_TEXT], bool is_signed, uint64_t low, uint64_t upper)
 {
-    if (!is_integer(o))
-        number_f64(out, x);
-    else if (o->parts[0].type->number == TNF_NUMBER_INT)
-        snprintf(out, NUMBER_TEXT, "%" PRId64, (int64_t)integer);
-    else
-        snprintf(out, NUMBER_TEXT, "%" PRIu64, integer);
+    unsigned char number[16];
+    for (unsigned i = 0; i < 8; i++) {
+        number[i] = (unsigned char)(low >> 8 * i);
+        number[8 + i] = (unsigned char)(upper >> 8 * i);
+    }
+    tnf_type_integer(out, TNF_INTEGER_TEXT, tnf_type_named(is_signed ? "i128" : "u128"), number, 0);
 }
 
-static void put_bound(json *j, const char *key, const tnf_object *o, double x, uint64_t integer)
+void number_range(char min[TNF_INTEGER_TEXT], char max[TNF_INTEGER_TEXT], const tnf_object *o,
+                  const tnf_value_counts *c)
 {
-    json_key(j, key);
-    if (!is_integer(o))
-        json_f64(j, x);
-    else if (o->parts[0].type->number == TNF_NUMBER_INT)
-        json_int(j, (int64_t)integer);
-    else
-        json_uint(j, integer);
+    bool is_signed = o->parts[0].type->number == TNF_NUMBER_INT;
+    if (is_integer(o)) {
+        whole_text(min, is_signed, c->min_integer, c->min_upper);
+        whole_text(max, is_signed, c->max_integer, c->max_upper);
+    } else {
+        number_f64(min, c->min);
+        number_f64(max, c->max);
+    }
 }
 
 void json_counts(json *j, const tnf_object *o, const tnf_value_counts *c)
@@ -45,8 +47,12 @@ void json_counts(json *j, const tnf_object *o, const tnf_value_counts *c)
         json_uint(j, counts[i].n);
     }
     if (c->elements > c->nan + c->inf) {
-        put_bound(j, "min", o, c->min, c->min_integer);
-        put_bound(j, "max", o, c->max, c->max_integer);
+        char min[TNF_INTEGER_TEXT], max[TNF_INTEGER_TEXT];
+        number_range(min, max, o, c);
+        json_key(j, "min");
+        json_digits(j, min);
+        json_key(j, "max");
+        json_digits(j, max);
         json_key(j, "mean");
         json_f64(j, c->mean);
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements as text. A double holds every type exactly, except 64-bit integers, which are read from
- * their bytes. */
+/* Elements as text. A double holds every type exactly, except integers of 64 and 128 bits, which
+ * the library converts to text. */
 #include "array.h"
 #include <inttypes.h>
 #include <math.h>
@@ -36,15 +36,7 @@ static const double *decoded_numbers(element_run *e, size_t i)
 
 static bool is_wide_integer(const tnf_type *type)
 {
-    return (type->number == TNF_NUMBER_INT || type->number == TNF_NUMBER_UINT) && type->bits == 64;
-}
-
-static uint64_t wide_integer(const element_run *e, size_t i)
-{
-    uint64_t u = 0;
-    for (unsigned b = 8; b-- > 0;)
-        u = u << 8 | e->packed[8 * i + b];
-    return u;
+    return (type->number == TNF_NUMBER_INT || type->number == TNF_NUMBER_UINT) && type->bits >= 64;
 }
 
 /* Are a float's digits enough to restore the number? Narrower types are printed exactly, with the
@@ -88,11 +80,8 @@ void element_json(element_run *e, size_t i, json *j)
         return;
     }
     if (is_wide_integer(e->type)) {
-        uint64_t u = wide_integer(e, i);
-        if (e->type->number == TNF_NUMBER_INT)
-            json_int(j, (int64_t)u);
-        else
-            json_uint(j, u);
+        tnf_type_integer(text, sizeof text, e->type, e->packed, i);
+        json_digits(j, text);
         return;
     }
     const double *d = decoded_numbers(e, i);
@@ -133,12 +122,8 @@ int element_text(element_run *e, size_t i, char out[ELEMENT_TEXT])
     size_t length = time_text(e, i, out);
     if (length)
         return (int)length;
-    if (is_wide_integer(e->type)) {
-        uint64_t u = wide_integer(e, i);
-        if (e->type->number == TNF_NUMBER_INT)
-            return snprintf(out, ELEMENT_TEXT, "%" PRId64, (int64_t)u);
-        return snprintf(out, ELEMENT_TEXT, "%" PRIu64, u);
-    }
+    if (is_wide_integer(e->type))
+        return (int)tnf_type_integer(out, ELEMENT_TEXT, e->type, e->packed, i);
     const double *d = decoded_numbers(e, i);
     char re[NUMBER_TEXT], im[NUMBER_TEXT];
     switch (e->type->number) {

@@ -62,6 +62,12 @@ void json_uint(json *j, uint64_t u)
     fwrite(digits + at, 1, sizeof digits - at, j->to);
 }
 
+void json_digits(json *j, const char *number)
+{
+    before_value(j);
+    fputs(number, j->to);
+}
+
 /* Writes a number, or its name in quotes if JSON cannot express it. */
 static void put_number(json *j, const char *text)
 {

@@ -21,6 +21,7 @@ void json_null(json *j);
 void json_bool(json *j, bool b);
 void json_int(json *j, int64_t i);
 void json_uint(json *j, uint64_t u);
+void json_digits(json *j, const char *number); /* a number as text */
 void json_f32(json *j, float f);
 void json_f64(json *j, double f);
 void json_text(json *j, const char *s); /* NULL becomes null */
@@ -56,8 +57,9 @@ bool number_parse(uint64_t *out, const char *text, char **end);
 int number_f32(char out[NUMBER_TEXT], float f);
 int number_f64(char out[NUMBER_TEXT], double f);
 
-/* counts.c: the minimum or maximum of a tensor as text; integers are exact. */
-void number_bound(char out[NUMBER_TEXT], const tnf_object *o, double x, uint64_t integer);
+/* counts.c: the minimum and the maximum of a tensor as text; integers are exact. */
+void number_range(char min[TNF_INTEGER_TEXT], char max[TNF_INTEGER_TEXT], const tnf_object *o,
+                  const tnf_value_counts *c);
 /* The name, element type and shape of a tensor, with which every JSON object about one begins. */
 void json_tensor_head(json *j, const tnf_object *o);
 /* The members that describe a tensor's values, from "elements" to "mean". */

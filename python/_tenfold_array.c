@@ -185,6 +185,30 @@ static PyObject *array_viewed(array *a, const kind *k, const char *name)
     return result;
 }
 
+static bool is_wide_integer(const tnf_type *type)
+{
+    return type->bits == 128 && type->number != TNF_NUMBER_COMPLEX && kind_of(type);
+}
+
+static PyObject *array_tolist(PyObject *self, PyObject *ignored);
+static PyObject *array_shape(PyObject *self, void *ignored);
+
+/* Integers of 16 bytes as Python's, in an array of objects: numpy itself makes such arrays of large
+ * integers. */
+static PyObject *array_objects(PyObject *arr)
+{
+    PyObject *list = array_tolist(arr, NULL), *shape = list ? array_shape(arr, NULL) : NULL;
+    PyObject *numpy = shape ? PyImport_ImportModule("numpy") : NULL;
+    PyObject *made = numpy ? PyObject_CallMethod(numpy, "array", "Os", list, "object") : NULL;
+    /* The list of an array without elements has no later dimensions. */
+    PyObject *result = made ? PyObject_CallMethod(made, "reshape", "O", shape) : NULL;
+    Py_XDECREF(list);
+    Py_XDECREF(shape);
+    Py_XDECREF(numpy);
+    Py_XDECREF(made);
+    return result;
+}
+
 PyObject *array_to_numpy(PyObject *arr, const char *name)
 {
     array *a = arr ? DATA(array, arr) : NULL;
@@ -201,6 +225,8 @@ PyObject *array_to_numpy(PyObject *arr, const char *name)
         result = numpy_over(a->st, arr, k, !a->foreign && a->block->nbytes > 0);
     else if (k && k->ml)
         result = array_viewed(a, k, name);
+    else if (is_wide_integer(a->type))
+        result = array_objects(arr);
     else
         raise_text(a->st, TNF_EUNSUPPORTED, "'%s' is %s, which numpy does not have; use .bytes()",
                    name ? name : "the array", a->type->id);
@@ -231,18 +257,30 @@ static PyObject *array_tobytes(PyObject *self, PyObject *ignored)
     return PyBytes_FromStringAndSize((const char *)a->block->data, (Py_ssize_t)a->block->nbytes);
 }
 
-static PyObject *nested_list(const array *a, int axis, size_t *at)
+/* The element that is `at` bytes after the first; elements of less than a byte are counted. */
+static PyObject *element_object(const array *a, Py_ssize_t at)
 {
-    if (axis == a->block->rank) {
-        double d[2];
-        if (!tnf_type_decode(d, a->type, a->block->data, (*at)++, 1))
-            return raise_text(a->st, TNF_EUNSUPPORTED, "elements of the type %s are not numbers",
-                              a->type->id);
-        return PyFloat_FromDouble(d[0]);
-    }
+    char text[TNF_INTEGER_TEXT];
+    double d[2];
+    bool bytes = a->kind && a->kind->width;
+    const uint8_t *p = a->block->data + (bytes ? at : 0);
+    size_t i = bytes ? 0 : (size_t)at;
+    if (tnf_type_integer(text, sizeof text, a->type, p, i) > 0)
+        return PyLong_FromString(text, NULL, 10);
+    if (!tnf_type_decode(d, a->type, p, i, 1))
+        return raise_text(a->st, TNF_EUNSUPPORTED, "elements of the type %s are not numbers",
+                          a->type->id);
+    return a->type->number == TNF_NUMBER_COMPLEX ? PyComplex_FromDoubles(d[0], d[1])
+                                                 : PyFloat_FromDouble(d[0]);
+}
+
+static PyObject *nested_list(const array *a, int axis, Py_ssize_t at)
+{
+    if (axis == a->block->rank)
+        return element_object(a, at);
     PyObject *list = PyList_New(a->block->shape[axis]);
     for (Py_ssize_t i = 0; list && i < a->block->shape[axis]; i++) {
-        PyObject *item = nested_list(a, axis + 1, at);
+        PyObject *item = nested_list(a, axis + 1, at + i * a->block->strides[axis]);
         if (!item || PyList_SetItem(list, i, item) < 0)
             Py_CLEAR(list);
     }
@@ -254,9 +292,8 @@ static PyObject *array_tolist(PyObject *self, PyObject *ignored)
     (void)ignored;
     const array *a = DATA(array, self);
     const kind *k = a->kind;
-    size_t at = 0;
     if (!k || !k->format || k->code == 5) /* memoryview does not support complex numbers */
-        return nested_list(a, 0, &at);
+        return nested_list(a, 0, 0);
     PyObject *view = PyMemoryView_FromObject(self);
     PyObject *list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
     Py_XDECREF(view);

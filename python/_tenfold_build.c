@@ -190,6 +190,12 @@ static const Py_buffer *keep_buffer(PyObject *arena, PyObject *value)
     return bad ? NULL : view;
 }
 
+/* Are the elements references to objects of Python? Their addresses are no numbers. */
+static bool has_objects(const Py_buffer *view)
+{
+    return view->format && strchr(view->format, 'O');
+}
+
 static int add_buffer(const adding *a, const Py_buffer *view, const tnf_type *type)
 {
     bool swap = false;
@@ -201,6 +207,11 @@ static int add_buffer(const adding *a, const Py_buffer *view, const tnf_type *ty
                           "'%.60s': Unknown dtype \"%s\": no element type matches it", a->name,
                           view->format ? view->format : "?"),
                -1;
+    if ((uint64_t)view->itemsize * 8 != type->bits || has_objects(view)) {
+        PyErr_Format(PyExc_ValueError, "'%s': elements of %zd bytes are not of the type %s",
+                     a->name, view->itemsize, type->id);
+        return -1;
+    }
     strided s = { view->buf, view->ndim, (size_t)view->itemsize, swap, view->shape, view->strides };
     if (view->ndim > MOST_RANK)
         return raise_text(a->st, TNF_ELIMIT, "'%.60s' has %d dimensions", a->name, view->ndim), -1;
@@ -309,6 +320,11 @@ static int add_packed(const adding *a, const tnf_type *type, PyObject *content,
         bits *= dims[i];
     if (!view)
         return -1;
+    if (has_objects(view)) {
+        PyErr_Format(PyExc_ValueError, "'%s' is an array of objects, not of the type %s", a->name,
+                     type->id);
+        return -1;
+    }
     if ((uint64_t)view->len != (bits + 7) / 8) {
         PyErr_Format(PyExc_ValueError, "'%s' needs %llu bytes, but its buffer has %zd", a->name,
                      (unsigned long long)(bits + 7) / 8, view->len);
@@ -316,6 +332,41 @@ static int add_packed(const adding *a, const tnf_type *type, PyObject *content,
     }
     return check_added(a, tnf_builder_add(a->b, a->name, type, (uint32_t)rank, dims, view->buf, &e),
                        &e);
+}
+
+static PyObject *values_module(state *st)
+{
+    if (!st->values)
+        st->values = PyImport_ImportModule("tenfold._values");
+    return st->values;
+}
+
+static int add_typed(const adding *a, PyObject *tuple);
+
+/* Integers of 16 bytes, which no buffer of numpy has: Python's, in a list or an array of objects.
+ */
+static int add_wide(const adding *a, const tnf_type *type, PyObject *content)
+{
+    PyObject *values = values_module(a->st);
+    PyObject *typed = values
+                          ? PyObject_CallMethod(values, "wide", "ssO", a->name, type->id, content)
+                          : NULL;
+    int bad = !typed || PyList_Append(a->arena, typed) < 0 || add_typed(a, typed) < 0;
+    Py_XDECREF(typed);
+    return bad ? -1 : 0;
+}
+
+static bool has_width(PyObject *content, Py_ssize_t width)
+{
+    Py_buffer view;
+    if (!PyObject_CheckBuffer(content) ||
+        PyObject_GetBuffer(content, &view, PyBUF_RECORDS_RO) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    bool has = view.itemsize == width && !has_objects(&view);
+    PyBuffer_Release(&view);
+    return has;
 }
 
 /* ("bf16", buffer or function, shape or None): the caller names the type. Or a layout and its
@@ -338,6 +389,9 @@ static int add_typed(const adding *a, PyObject *tuple)
         PyErr_Format(PyExc_ValueError, "unknown type '%s'", id);
         return -1;
     }
+    bool wide = type->bits == 128 && type->number != TNF_NUMBER_COMPLEX;
+    if (shape == Py_None && wide && !has_width(content, 16))
+        return add_wide(a, type, content);
     if (shape == Py_None) {
         const Py_buffer *view = keep_buffer(a->arena, content);
         return view ? add_buffer(a, view, type) : -1;
@@ -355,9 +409,8 @@ static int add_typed(const adding *a, PyObject *tuple)
 
 static PyObject *make_plain(const adding *a, PyObject *name, PyObject *value)
 {
-    if (!a->st->values)
-        a->st->values = PyImport_ImportModule("tenfold._values");
-    return a->st->values ? PyObject_CallMethod(a->st->values, "plain", "OO", name, value) : NULL;
+    PyObject *values = values_module(a->st);
+    return values ? PyObject_CallMethod(values, "plain", "OO", name, value) : NULL;
 }
 
 static int add_value(const adding *a, PyObject *name, PyObject *value, bool again)

@@ -138,6 +138,8 @@ static const kind kinds[] = {
     { "u16", LE("H"), LE("H"), NULL, 1, 16, 2 },
     { "u8", "B", "B", NULL, 1, 8, 1 },
     { "bool", "?", "B", NULL, 6, 8, 1 },
+    { "i128", NULL, NULL, NULL, 0, 128, 16 }, /* Python's integers */
+    { "u128", NULL, NULL, NULL, 1, 128, 16 },
     { "c64", LE("Zf"), LE("Q"), NULL, 5, 64, 8 },
     { "c128", LE("Zd"), NULL, NULL, 5, 128, 16 },
     { "f8_e4m3fn", NULL, "B", "float8_e4m3fn", 10, 8, 1 },

@@ -249,8 +249,9 @@ static bool widen_elements(void *out, size_t width, const tnf_type *type, const 
 
 static PyObject *make_widened(const array *a, const tnf_type *type)
 {
-    size_t old = kind_of(a->type)->width, width = type->bits / 8, n;
-    block *b = widened_block(a->block, old ? old : 1, width, &n);
+    const kind *k = kind_of(a->type);
+    size_t old = k && k->width ? k->width : 1, width = type->bits / 8, n;
+    block *b = widened_block(a->block, old, width, &n);
     if (!b)
         return PyErr_NoMemory();
     PyThreadState *save = PyEval_SaveThread();

@@ -4,6 +4,7 @@
 #include "core/core.h"
 #include "support/check.h"
 #include "support/files.h"
+#include "support/little.h"
 
 #define MAX_RANK 5
 
@@ -178,7 +179,7 @@ static void make_tensor(struct tensor *t, uint64_t *rng, uint64_t largest)
     t->o.layout = &tnf_layout_dense;
     t->o.order = next_random(rng) % 2 ? TNF_ORDER_F : TNF_ORDER_C;
     if (next_random(rng) % 4 == 0) {
-        size_t width = tnf_dtype_size(t->part.type->storage);
+        size_t width = little_width(t->part.type);
         t->part.flags = TNF_PART_BIG_ENDIAN;
         for (size_t i = 0; i < n; i++)
             t->little[i] = t->file[t->lead + i / width * width + width - 1 - i % width];

@@ -331,6 +331,9 @@ typedef struct tnf_value_counts {
     double deviation;     /**< standard deviation of the whole (divided by n); 0 if not requested */
     uint64_t min_integer; /**< for integers: the exact minimum; an int64_t if the type is signed */
     uint64_t max_integer; /**< for integers: the exact maximum; an int64_t if the type is signed */
+    uint64_t min_upper;   /**< for i128 and u128: the upper 64 bits of the minimum; for smaller
+                           *   integers: all of them equal its sign */
+    uint64_t max_upper;   /**< the same of the maximum */
 } tnf_value_counts;
 
 /** Called with a keyword and a value on the caller's thread. Both are valid during the call. */

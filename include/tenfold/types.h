@@ -125,12 +125,13 @@ typedef enum tnf_number {
 } tnf_number;
 
 /** An element type: one of the twelve storage types, or a logical type built on one of them (bool,
- *  f8_e4m3fn, f4_e2m1, c64 …). There is one tnf_type for each known type: compare pointers. */
+ *  f8_e4m3fn, f4_e2m1, i128, c64 …). There is one tnf_type for each known type: compare pointers.
+ */
 typedef struct tnf_type {
     const char *id;    /**< "f32", "bool", "f8_e4m3fn" … */
     tnf_dtype storage; /**< the storage type of its bytes */
     tnf_number number; /**< how to interpret an element */
-    uint32_t bits;     /**< per element: 1 for bit, 4 for f4_e2m1, 128 for c128; 0 if unknown */
+    uint32_t bits;     /**< per element: 1 for bit, 4 for f4_e2m1, 128 for i128; 0 if unknown */
 } tnf_type;
 
 /** Returns the type of a storage dtype. */
@@ -143,9 +144,17 @@ TNF_API const tnf_type *tnf_type_spelled(const char *name);
 /** Returns the i-th known type, or NULL past the last one. */
 TNF_API const tnf_type *tnf_type_at(size_t i);
 /** Decodes n elements, starting with element `first`, into doubles. This is exact except for
- *  integers beyond 2^53. A complex element gives two doubles. Returns false for opaque types. */
+ *  integers beyond 2^53, which give the nearest double. A complex element gives two doubles.
+ * Returns false for opaque types. */
 TNF_API bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size_t first,
                              size_t n);
+/** Bytes for the text of any integer, with its NUL. */
+#define TNF_INTEGER_TEXT 41
+/** Writes element i as decimal digits, exactly, for every type of integers and for bool. Returns
+ *  the length without the NUL, as snprintf() does, even if there is less room; 0 and an empty text
+ *  if the elements are no integers. */
+TNF_API size_t tnf_type_integer(char *out, size_t room, const tnf_type *type, const void *packed,
+                                size_t i);
 
 /* ----------------------------------------------------------------- values */
 

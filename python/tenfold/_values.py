@@ -38,6 +38,8 @@ def unknown(name, dtype):
         remedy = "save it with tenfold.save() as .zt or .npy, or convert it to complex64"
     elif str(dtype) in _PACKED:
         remedy = "save it with tenfold.save() as .zt, or convert it to int8"
+    elif str(dtype) == "object":
+        remedy = 'save integers of 16 bytes as ("i128", values, None)'
     elif getattr(dtype, "names", None):
         remedy = "save each of its fields under a name of its own"
     else:
@@ -60,6 +62,20 @@ def _numpy(name, array):
     if array.dtype.kind in "fiucb" and array.dtype.itemsize <= 8 or kind == "complex128":
         return array
     raise unknown(name, array.dtype)
+
+
+def wide(name, id, values):
+    """Python's integers, in lists or an array, as ("i128", bytes, shape)."""
+    import numpy
+    array = numpy.array(values, dtype=object)
+    try:
+        data = b"".join(int(v).to_bytes(16, "little", signed=id == "i128")
+                        for v in array.flat if v == int(v))
+    except (OverflowError, TypeError, ValueError):
+        data = b""
+    if len(data) != 16 * array.size:
+        raise ValueError(f"{name!r}: a value is not an integer of the type {id}")
+    return (id, data, array.shape)
 
 
 def _strings(words):

@@ -253,6 +253,73 @@ class Buffers(FileCase):
                     np.testing.assert_array_equal(got, wanted)
             self.assertEqual(f["f4"].read().tolist(), arrays["f4"].tolist())
 
+    def test_wide_integers(self):
+        """i128 and u128 as Python's integers, everywhere exactly."""
+        signed = [[0, -1], [2**64, -2**64], [2**127 - 1, -2**127]]
+        unsigned = [[0, 2**128 - 1], [2**64, 2**64 - 1], [2**127 - 1, 2**127]]
+        raw = b"".join(n.to_bytes(16, "little", signed=True) for row in signed for n in row)
+        for path in (self.path("wide.zt"), self.path("wide.h5"), self.path("wide.safetensors")):
+            tenfold.save(path, {"i": ("i128", signed, None), "u": ("u128", np.array(unsigned, object), None),
+                                "b": ("i128", raw, (3, 2)), "v": ("i128", np.frombuffer(raw, "V16"), None),
+                                "none": ("u128", np.zeros((0, 3), object), None),
+                                "small": ("u128", np.arange(3), None)})
+            with tenfold.open(path) as f:
+                self.assertEqual((f["i"].dtype, f["u"].dtype, f["i"].shape), ("i128", "u128", (3, 2)))
+                self.assertEqual(f["i"].bytes(), raw)
+                for name, wanted in (("i", signed), ("b", signed), ("u", unsigned), ("small", [0, 1, 2]), ("none", [])):
+                    got = f[name].numpy()
+                    self.assertEqual((got.dtype, got.shape), (np.dtype(object), f[name].shape))
+                    self.assertEqual(got.tolist(), wanted)
+                    self.assertTrue(all(type(n) is int for n in got.flat))
+                    self.assertEqual(np.asarray(f[name]).tolist(), wanted)
+                    self.assertEqual(f[name].read().tolist(), wanted)
+                self.assertEqual(f["v"].read().tolist(), sum(signed, []))
+                self.assertEqual(f["i"][1:, ::-1].tolist(), [[-2**64, 2**64], [-2**127, 2**127 - 1]])
+                self.assertEqual(f["u"][[2, 0]].tolist(), [unsigned[2], unsigned[0]])
+                self.assertEqual(f.read_all()["u"].tolist(), unsigned)
+                np.testing.assert_array_equal(f["i"].numpy(astype="f64"), np.array(signed, "f8"))
+                from tenfold import _tenfold
+                self.assertEqual(_tenfold.from_dlpack(f["u"]).dtype, "u128")
+                self.assertEqual(_tenfold.from_dlpack(f["u"]).tolist(), unsigned)
+                for how in (memoryview, np.from_dlpack, lambda t: t.numpy(copy=False), lambda t: t.numpy(astype="i64")):
+                    with self.assertRaises((BufferError, RuntimeError, ValueError)):
+                        how(f["i"])
+                with self.assertRaisesRegex(BufferError, "no format for i128"):
+                    memoryview(f["i"])
+                again = self.path("again.zt")
+                tenfold.save(again, {"u": f["u"]}, replace=True)
+                with tenfold.open(again) as g:
+                    self.assertEqual(g["u"].numpy().tolist(), unsigned)
+        for bad in ([2**127], [-2**127 - 1], [1.5], ["1"], [None]):
+            with self.assertRaisesRegex(ValueError, "not an integer of the type i128"):
+                tenfold.save(None, {"w": ("i128", bad, None)}, format="ztensor2")
+        with self.assertRaisesRegex(ValueError, "not an integer of the type u128"):
+            tenfold.save(None, {"w": ("u128", [-1], None)}, format="ztensor2")
+        with self.assertRaisesRegex(tenfold.Error, "i128"):
+            tenfold.save(None, {"w": np.array([1], object)}, format="ztensor2")
+
+    def test_typed_buffers(self):
+        """A buffer of another width, or of references to objects, is not of the type."""
+        for wrong in (("f64", np.arange(3, dtype="u1"), None), ("u64", np.array([1, 2], object), None),
+                      ("u64", np.array([1, 2], object), (2,)), ("i128", np.array([1, 2, 3, 4], object), (2,))):
+            with self.assertRaises(ValueError):
+                tenfold.save(None, {"w": wrong}, format="ztensor2")
+
+    def test_lists(self):
+        """tolist() of types that memoryview does not have."""
+        c = np.array([[1 + 2j, 3], [0.5j, -4]], "c8")
+        half = np.array([[1, 2, 3], [4, 5, 6]], "u2")
+        path = self.path("lists.npz")
+        tenfold.save(path, {"c": c, "turned": np.asfortranarray(c),
+                            "half": ("bf16", (half.astype("f4").view("u4") >> 16).astype("u2"), None)}, order="F")
+        with tenfold.open(path) as f:
+            for name, wanted in (("c", c.tolist()), ("turned", c.tolist()), ("half", half.astype("f4").tolist())):
+                self.assertEqual(f[name].order, "F")
+                self.assertEqual(f[name].read().tolist(), wanted, name)
+        tenfold.save(self.path("lists.zt"), {"flags": ("u4", b"\x21\x43", (2, 2))})
+        with tenfold.open(self.path("lists.zt")) as f:
+            self.assertEqual(repr(f["flags"].read().tolist()), "[[1, 2], [3, 4]]")
+
     def test_dlpack(self):
         f = tenfold.open(self.file)
         tensor = f["w"]

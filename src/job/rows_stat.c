@@ -6,6 +6,7 @@
  *   sums   of tnf_tally (pieces.c)
  *   bins   k, min, max, first, last, and the counts from first to last; "" if there are none
  */
+#include "base/int128.h"
 #include "base/str.h"
 #include "core/look/stat_partial.h"
 #include "job/rows.h"
@@ -17,9 +18,19 @@
 
 #define BINS_WORDS 5u
 
-_Static_assert(sizeof(tnf_tally) == 11 * sizeof(uint64_t), "a tally consists of words");
+_Static_assert(sizeof(tnf_tally) == 13 * sizeof(uint64_t), "a tally consists of words");
 
 /* --------------------------------------------------------------------- rows */
+
+static void put_integer(tnf_buf *b, const char *key, tnf_number kind, uint64_t low, uint64_t upper)
+{
+    char text[TNF_INTEGER_TEXT];
+    uint8_t number[16];
+    tnf_put_le128(number, (tnf_u128) { low, upper });
+    (void)tnf_type_integer(text, sizeof text,
+                           tnf_type_named(kind == TNF_NUMBER_INT ? "i128" : "u128"), number, 0);
+    tnf_buf_printf(b, ",\"%s\":%s", key, text);
+}
 
 static void put_range(tnf_buf *b, const tnf_stat *s)
 {
@@ -29,12 +40,9 @@ static void put_range(tnf_buf *b, const tnf_stat *s)
         tnf_buf_puts(b, ",\"min\":null,\"max\":null,\"mean\":null,\"std\":null");
         return;
     }
-    if (kind == TNF_NUMBER_INT) {
-        tnf_buf_printf(b, ",\"min\":%" PRId64 ",\"max\":%" PRId64, (int64_t)c->min_integer,
-                       (int64_t)c->max_integer);
-    } else if (kind == TNF_NUMBER_UINT || kind == TNF_NUMBER_BOOL) {
-        tnf_row_count(b, "min", c->min_integer);
-        tnf_row_count(b, "max", c->max_integer);
+    if (kind == TNF_NUMBER_INT || kind == TNF_NUMBER_UINT || kind == TNF_NUMBER_BOOL) {
+        put_integer(b, "min", kind, c->min_integer, c->min_upper);
+        put_integer(b, "max", kind, c->max_integer, c->max_upper);
     } else {
         tnf_row_number(b, "min", c->min);
         tnf_row_number(b, "max", c->max);

@@ -28,7 +28,7 @@ const tnf_cast_set *tnf_cast_set_at(size_t i)
 static const char *const sources[TNF_CAST_SOURCES] = {
     "f64",     "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz",
     "f8_e8m0", "i8",  "u8",  "i16",  "u16",       "bool",    "i4",          "u4",
-    "i2",      "u2",  "i32", "u32",  "i64",       "u64",
+    "i2",      "u2",  "i32", "u32",  "i64",       "u64",     "i128",        "u128",
 };
 static const char *const targets[TNF_CAST_TARGETS] = {
     "f64", "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz",

@@ -17,13 +17,14 @@
  * a byte. */
 typedef void tnf_cast_fn(uint8_t *out, const uint8_t *in, size_t n);
 
-/* Returns NULL for a pair that cannot be cast. Sources: f64 f32 f16 bf16, all f8, integers (also i4
- * u4 i2 u2) and bool. Targets: f64 f32 f16 bf16 f8_e4m3fn f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz. */
+/* Returns NULL for a pair that cannot be cast. Sources: f64 f32 f16 bf16, all f8, integers of all
+ * sizes from i2 to u128, and bool. Targets: f64 f32 f16 bf16 f8_e4m3fn f8_e5m2 f8_e4m3fnuz
+ * f8_e5m2fnuz. */
 tnf_cast_fn *tnf_cast_of(const tnf_type *from, const tnf_type *to);
 
 /* -------------------------------------------------------- for cast_*.c only */
 
-#define TNF_CAST_SOURCES 22
+#define TNF_CAST_SOURCES 24
 #define TNF_CAST_TARGETS 8
 
 /* The casts for one instruction set. Sources and targets are those of cast.c. */

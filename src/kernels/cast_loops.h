@@ -4,7 +4,7 @@
  * them.
  *
  *   small types, up to 16 bits     → f32, exactly     → any
- *   i32 u32 i64 u64                → f64, see below   → any
+ *   i32 u32 i64 u64 i128 u128      → f64, see below   → any
  *   f32, f64                       → any
  *
  * Two steps are done in pieces that stay in the first-level cache. A float becomes a smaller one as
@@ -15,10 +15,10 @@
  *   subnormal    a power of two is added whose last bit is the smallest number of the type, and
  *                subtracted again as bits: the addition rounds
  *
- * A 64-bit integer that f64 cannot hold is cut to 53 bits, and the last bit is set if any bit was
+ * A larger integer that f64 cannot hold is cut to 53 bits, and the last bit is set if any bit was
  * cut off. So it is rounded only once, by the next step: the cut never creates a tie.
  */
-#include "base/bytes.h"
+#include "base/int128.h"
 #include "kernels/cast.h"
 
 #include <stdbool.h>
@@ -168,6 +168,35 @@ LOOP(f64_of_i64, 64, 64, tnf_f64_bits((double)(int64_t)v))
 LOOP(f64_of_u64, 64, 64, tnf_f64_bits((double)v))
 LOOP(cut_of_i64, 64, 64, tnf_f64_bits(cut_signed((int64_t)v)))
 LOOP(cut_of_u64, 64, 64, tnf_f64_bits(cut_to_f64(v)))
+
+/* |v| in the same way, of 128 bits. */
+static inline double cut_wide(tnf_u128 v)
+{
+    unsigned cut;
+    if (v.high == 0)
+        return cut_to_f64(v.low);
+    uint64_t top = tnf_u128_top(v, &cut);
+    return cut_to_f64(top) * tnf_two_to(cut);
+}
+
+static inline double cut_wide_signed(tnf_u128 v)
+{
+    double d = cut_wide(tnf_i128_size(v));
+    return v.high >> 63 ? -d : d;
+}
+
+#define WIDE_LOOP(name, expression)                                                                \
+    static void name(uint8_t *restrict out, const uint8_t *restrict in, size_t n)                  \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            tnf_u128 v = { get_64(in + 16 * i), get_64(in + 16 * i + 8) };                         \
+            put_64(out + 8 * i, tnf_f64_bits(expression));                                         \
+        }                                                                                          \
+    }
+WIDE_LOOP(f64_of_i128, tnf_i128_to_f64(v))
+WIDE_LOOP(f64_of_u128, tnf_u128_to_f64(v))
+WIDE_LOOP(cut_of_i128, cut_wide_signed(v))
+WIDE_LOOP(cut_of_u128, cut_wide(v))
 #define cut_of_i32 f64_of_i32
 #define cut_of_u32 f64_of_u32
 

@@ -167,6 +167,8 @@ LARGE_INTEGER(i32, 32)
 LARGE_INTEGER(u32, 32)
 LARGE_INTEGER(i64, 64)
 LARGE_INTEGER(u64, 64)
+LARGE_INTEGER(i128, 128)
+LARGE_INTEGER(u128, 128)
 
 #define ROW(S)                                                                                     \
     {                                                                                              \
@@ -180,7 +182,7 @@ const tnf_cast_set LOOPS = {
     { ROW(f64),         ROW(f32),         ROW(f16),     ROW(bf16), ROW(f8_e4m3fn), ROW(f8_e5m2),
       ROW(f8_e4m3fnuz), ROW(f8_e5m2fnuz), ROW(f8_e8m0), ROW(i8),   ROW(u8),        ROW(i16),
       ROW(u16),         ROW(flag),        ROW(i4),      ROW(u4),   ROW(i2),        ROW(u2),
-      ROW(i32),         ROW(u32),         ROW(i64),     ROW(u64) }
+      ROW(i32),         ROW(u32),         ROW(i64),     ROW(u64),  ROW(i128),      ROW(u128) }
 };
 
 #endif

@@ -29,6 +29,12 @@ static uint64_t finite_of(const tnf_tally *t)
     return t->elements - t->nan - t->inf;
 }
 
+void tnf_tally_widen(tnf_tally *t, const tnf_tally *more)
+{
+    t->low = tnf_u128_less(more->low, t->low) ? more->low : t->low;
+    t->high = tnf_u128_less(t->high, more->high) ? more->high : t->high;
+}
+
 void tnf_tally_merge(tnf_tally *t, const tnf_tally *more)
 {
     uint64_t a = finite_of(t), b = finite_of(more);
@@ -43,8 +49,7 @@ void tnf_tally_merge(tnf_tally *t, const tnf_tally *more)
         double apart = more->mean - t->mean, n = (double)a + (double)b;
         t->min = more->min < t->min ? more->min : t->min;
         t->max = more->max > t->max ? more->max : t->max;
-        t->low = more->low < t->low ? more->low : t->low;
-        t->high = more->high > t->high ? more->high : t->high;
+        tnf_tally_widen(t, more);
         t->mean += apart * ((double)b / n);
         t->squares += more->squares + apart * apart * ((double)a / n) * (double)b;
     }

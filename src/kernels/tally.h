@@ -13,9 +13,7 @@
 #ifndef TNF_KERNELS_TALLY_H
 #define TNF_KERNELS_TALLY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/int128.h"
 
 #define TNF_TALLY_SPAN    8192u /* bytes of a span of floats or integers */
 #define TNF_TALLY_NOWHERE 2048  /* the position in a histogram for numbers that are not finite */
@@ -26,10 +24,12 @@ typedef struct tnf_tally {
     double mean;
     double squares; /* the sum of squared differences from the mean */
     /* The range of integers, which doubles might not express, in the form of tnf_span_int. */
-    uint64_t low, high;
+    tnf_u128 low, high;
 } tnf_tally;
 
 void tnf_tally_merge(tnf_tally *t, const tnf_tally *more);
+/* Makes the range of integers include that of `more`. */
+void tnf_tally_widen(tnf_tally *t, const tnf_tally *more);
 /* Adds each of n numbers `times` times. A number that is not 0 and below `tiny` is subnormal. */
 void tnf_tally_weighted(tnf_tally *t, const double *x, const uint64_t *times, size_t n,
                         double tiny);
@@ -38,7 +38,7 @@ enum tnf_float { TNF_TALLY_F64, TNF_TALLY_F32, TNF_TALLY_F16, TNF_TALLY_BF16, TN
 
 /* Adds n numbers, at any alignment. If `spread` is false, squares are not computed. */
 void tnf_tally_floats(tnf_tally *t, enum tnf_float kind, const void *x, size_t n, bool spread);
-/* Adds integers of 1, 2, 4 or 8 bytes each; without squares. */
+/* Adds integers of 1, 2, 4, 8 or 16 bytes each; without squares. */
 void tnf_tally_ints(tnf_tally *t, const void *x, size_t n, unsigned width, bool is_signed);
 /* Adds bools, without squares: bytes, which are 1 unless they are 0; or bits. */
 void tnf_tally_bools(tnf_tally *t, const void *x, size_t n);

@@ -9,6 +9,9 @@
  *   f6_*       [11 000000] [2222 1111] [333333 22]
  *   i2, u2     [33 22 11 00]
  *   bit        [76543210]
+ *
+ * Integers of 128 bits are pairs of u64, the lower half first. Where numbers of the other byte
+ * order are reversed, all 16 bytes are reversed together, but complex numbers half by half.
  */
 #include "model/dtype.h"
 
@@ -16,6 +19,7 @@
 #include "base/ckd.h"
 #include "base/half.h"
 #include "base/ieee.h"
+#include "base/int128.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -62,11 +66,25 @@ DECODER(decode_u32, 4, tnf_le32(p))
 DECODER(decode_u16, 2, tnf_le16(p))
 DECODER(decode_u8, 1, *p)
 DECODER(decode_bool, 1, *p != 0)
+DECODER(decode_i128, 16, tnf_i128_to_f64(tnf_le128(p)))
+DECODER(decode_u128, 16, tnf_u128_to_f64(tnf_le128(p)))
 DECODER(decode_f8_e4m3fn, 1, tnf_f8_e4m3fn_to_f32(*p))
 DECODER(decode_f8_e5m2, 1, tnf_f8_e5m2_to_f32(*p))
 DECODER(decode_f8_e4m3fnuz, 1, tnf_f8_e4m3fnuz_to_f32(*p))
 DECODER(decode_f8_e5m2fnuz, 1, tnf_f8_e5m2fnuz_to_f32(*p))
 DECODER(decode_f8_e8m0, 1, tnf_f8_e8m0_to_f32(*p))
+
+/* Integers of whole bytes have at most 16 of them; the double of a smaller one is exact. */
+static tnf_u128 integer_at(const tnf_type *type, const uint8_t *packed, size_t i, double x)
+{
+    bool is_signed = type->number == TNF_NUMBER_INT;
+    tnf_u128 v = { 0, 0 };
+    if (type->bits == 128)
+        return tnf_le128(packed + 16 * i);
+    v.low = type->bits == 64 ? tnf_le64(packed + 8 * i) : (uint64_t)(int64_t)x;
+    v.high = is_signed && v.low >> 63 ? UINT64_MAX : 0;
+    return v;
+}
 
 static void decode_c64(const uint8_t *packed, size_t first, size_t n, double *out)
 {
@@ -137,6 +155,8 @@ static const known_type known[] = {
     { { "u4", TNF_U8, TNF_NUMBER_UINT, 4 }, decode_u4 },
     { { "i2", TNF_U8, TNF_NUMBER_INT, 2 }, decode_i2 },
     { { "u2", TNF_U8, TNF_NUMBER_UINT, 2 }, decode_u2 },
+    { { "i128", TNF_U64, TNF_NUMBER_INT, 128 }, decode_i128 },
+    { { "u128", TNF_U64, TNF_NUMBER_UINT, 128 }, decode_u128 },
     { { "c64", TNF_F32, TNF_NUMBER_COMPLEX, 64 }, decode_c64 },
     { { "c128", TNF_F64, TNF_NUMBER_COMPLEX, 128 }, decode_c128 },
 };
@@ -182,6 +202,31 @@ bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size
     return false;
 }
 
+static bool is_whole(const tnf_type *type)
+{
+    return type && (type->number == TNF_NUMBER_INT || type->number == TNF_NUMBER_UINT ||
+                    type->number == TNF_NUMBER_BOOL);
+}
+
+size_t tnf_type_integer(char *out, size_t room, const tnf_type *type, const void *packed, size_t i)
+{
+    double x;
+    char text[TNF_INTEGER_TEXT] = "";
+    size_t n = 0;
+    if (is_whole(type) && tnf_type_decode(&x, type, packed, i, 1)) {
+        tnf_u128 v = integer_at(type, packed, i, x);
+        bool minus = type->number == TNF_NUMBER_INT && v.high >> 63;
+        text[0] = '-';
+        n = minus + tnf_u128_text(text + minus, minus ? tnf_i128_size(v) : v);
+    }
+    if (out && room > 0) {
+        size_t some = n < room ? n : room - 1;
+        memcpy(out, text, some);
+        out[some] = 0;
+    }
+    return n;
+}
+
 bool tnf_type_bytes(uint64_t *out, const tnf_type *type, uint64_t n)
 {
     uint64_t whole, rest = (n % 8 * type->bits + 7) / 8;
@@ -194,6 +239,17 @@ size_t tnf_dtype_size(tnf_dtype dtype)
 {
     const tnf_type *type = tnf_type_of(dtype);
     return type ? type->bits / 8 : 0;
+}
+
+size_t tnf_type_swap(const tnf_type *type)
+{
+    bool integer = type->number == TNF_NUMBER_INT || type->number == TNF_NUMBER_UINT;
+    return integer && type->bits == 128 ? 16 : tnf_dtype_size(type->storage);
+}
+
+size_t tnf_part_swap(const tnf_part *part)
+{
+    return part->flags & TNF_PART_PAIRS ? 16 : tnf_type_swap(part->type);
 }
 
 size_t tnf_type_align(const tnf_type *type)

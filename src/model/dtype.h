@@ -12,6 +12,12 @@ const tnf_type *tnf_type_find(const char *id, size_t n);
 size_t tnf_dtype_size(tnf_dtype dtype);
 /* Is `id` one of the words of `list` (separated by spaces)? A NULL list contains everything. */
 bool tnf_list_has(const char *list, const char *id);
+/* Where numbers have the other byte order: how many bytes of this type are reversed together. */
+size_t tnf_type_swap(const tnf_type *type);
+/* The same for a part. With this flag it has a type of 8 bytes, but the pairs are integers of 16
+ * bytes, for which the format has no type (core/save/adapt.c); it is not public. */
+#define TNF_PART_PAIRS 4u
+size_t tnf_part_swap(const tnf_part *part);
 /* The alignment that a typed pointer to elements needs: the storage's width. */
 size_t tnf_type_align(const tnf_type *type);
 

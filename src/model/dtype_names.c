@@ -24,6 +24,8 @@ static const struct {
     { "u32", "uint32" },
     { "u16", "uint16" },
     { "u8", "uint8 byte" },
+    { "i128", "int128" },
+    { "u128", "uint128" },
     { "bool", "boolean bool_" },
     { "f8_e4m3fn", "float8_e4m3fn f8_e4m3 fp8_e4m3 fp8_e4m3fn" },
     { "f8_e5m2", "float8_e5m2 fp8_e5m2" },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparing values: as bits or numbers, tolerances by numpy's rule, numbers that doubles cannot
  * hold, other types. Expected results were computed by hand or with numpy. */
+#include "base/bytes.h"
 #include "diff_files.h"
 #include <math.h>
 
@@ -88,6 +89,47 @@ static void wide_integers(void **state)
     assert_float_equal(t.values[0].max_abs, 1, 0);
 }
 
+/* Distances by Python's integers. */
+static void integers_of_16_bytes(void **state)
+{
+    (void)state;
+    struct told t;
+    uint8_t a[64], b[64], first[16];
+    static const uint64_t x[] = { 0, (uint64_t)1 << 63, UINT64_MAX, INT64_MAX, 7, 0, 1, 0 };
+    static const uint64_t y[] = { 1, (uint64_t)1 << 63, UINT64_MAX, INT64_MAX, 7, 0, 0, 1 };
+    static const double f[] = { -0x1p127, 0x1p127, 7, 0x1p64 };
+    tnf_diff_options how = { .numeric = true, .ignore = TNF_DIFF_IGNORE_DTYPE };
+    for (size_t i = 0; i < 8; i++) {
+        tnf_put_le64(a + 8 * i, x[i]);
+        tnf_put_le64(b + 8 * i, y[i]);
+    }
+    memcpy(first, b, sizeof first);
+    from_little(a, 16, 4);
+    from_little(b, 16, 4);
+    /* -2^127 and -2^127 + 1; 1 and 2^64 */
+    tnf_diff_result r = compare_data(&t, "i128", a, "i128", b, 4, (tnf_diff_options) { 0 });
+    assert_false(r.same);
+    assert_true(t.values[0].numbers);
+    assert_int_equal(t.values[0].different, 2);
+    assert_int_equal(t.values[0].first, 0);
+    assert_memory_equal(t.values[0].b, first, 16);
+    assert_true(t.values[0].max_abs == 0x1p64);
+    compare_data(&t, "i128", a, "i128", b, 1, how);
+    assert_true(t.values[0].max_abs == 1);
+    how.atol = 1;
+    r = compare_data(&t, "i128", a, "i128", b, 3, how);
+    assert_true(r.same);
+    /* as unsigned ones, the first is 2^127: -2^127 is 2^128 apart */
+    how.atol = 0;
+    compare_data(&t, "i128", a, "u128", a, 1, how);
+    assert_true(t.values[0].max_abs == 0x1p128);
+    compare_data(&t, "i128", b, "f64", f, 4, how);
+    assert_int_equal(t.values[0].different, 2); /* by 1 each */
+    assert_true(t.values[0].max_abs == 1);
+    compare_data(&t, "u128", a + 32, "u64", a + 32, 1, how);
+    assert_int_equal(t.n, 0);
+}
+
 static void other_types(void **state)
 {
     (void)state;
@@ -126,9 +168,10 @@ static void packed_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_or_numeric), cmocka_unit_test(by_numpys_rule),
-        cmocka_unit_test(complex_numbers),  cmocka_unit_test(wide_integers),
-        cmocka_unit_test(other_types),      cmocka_unit_test(packed_elements),
+        cmocka_unit_test(exact_or_numeric),     cmocka_unit_test(by_numpys_rule),
+        cmocka_unit_test(complex_numbers),      cmocka_unit_test(wide_integers),
+        cmocka_unit_test(integers_of_16_bytes), cmocka_unit_test(other_types),
+        cmocka_unit_test(packed_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,8 @@ static const struct {
     { "u4", TNF_U8, TNF_NUMBER_UINT, 4 },
     { "i2", TNF_U8, TNF_NUMBER_INT, 2 },
     { "u2", TNF_U8, TNF_NUMBER_UINT, 2 },
+    { "i128", TNF_U64, TNF_NUMBER_INT, 128 },
+    { "u128", TNF_U64, TNF_NUMBER_UINT, 128 },
     { "c64", TNF_F32, TNF_NUMBER_COMPLEX, 64 },
     { "c128", TNF_F64, TNF_NUMBER_COMPLEX, 128 },
 };
@@ -95,6 +97,25 @@ static void storage_widths(void **state)
     assert_int_equal(tnf_type_align(tnf_type_named("c64")), 4);
     assert_int_equal(tnf_type_align(tnf_type_named("f4_e2m1")), 1);
     assert_int_equal(tnf_type_align(tnf_type_named("bf16")), 2);
+    assert_int_equal(tnf_type_align(tnf_type_named("i128")), 8);
+}
+
+/* Numbers of the other byte order: complex ones are reversed half by half. */
+static void reversed_widths(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id;
+        size_t swap;
+    } wide[] = { { "i128", 16 }, { "u128", 16 }, { "c128", 8 }, { "c64", 4 },
+                 { "u64", 8 },   { "bf16", 2 },  { "bool", 1 }, { "f4_e2m1", 1 } };
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        tnf_part part = { .type = tnf_type_named(wide[i].id) };
+        assert_int_equal(tnf_type_swap(part.type), wide[i].swap);
+        assert_int_equal(tnf_part_swap(&part), wide[i].swap);
+    }
+    tnf_part pairs = { .type = tnf_type_of(TNF_U64), .flags = TNF_PART_PAIRS };
+    assert_int_equal(tnf_part_swap(&pairs), 16);
 }
 
 static void check_bytes(const char *id, uint64_t n, uint64_t expect)
@@ -317,6 +338,8 @@ static void other_spellings(void **state)
         { "torch.short", "i16" },
         { "int8", "i8" },
         { "uint64", "u64" },
+        { "int128", "i128" },
+        { "UINT128", "u128" },
         { "byte", "u8" },
         { "bool_", "bool" },
         { "F8_E4M3", "f8_e4m3fn" },
@@ -366,6 +389,7 @@ int main(void)
         cmocka_unit_test(the_table),
         cmocka_unit_test(unknown_names),
         cmocka_unit_test(storage_widths),
+        cmocka_unit_test(reversed_widths),
         cmocka_unit_test(sizes_in_bytes),
         cmocka_unit_test(sizes_that_do_not_fit),
         cmocka_unit_test(lists_of_names),

@@ -111,7 +111,7 @@ static void tensors_that_do_not_fit(void **state)
         const char *name, *type;
         const char *says;
     } cases[] = {
-        { { .types = "f32 i64" }, "w", "f16", "no such type" },
+        { { .types = "f32 i64" }, "w", "f16", "has no type f16" },
         { { .layouts = "strings/1" }, "w", "f32", "no such layout" },
         { { .ascii_names = true }, "caf\xc3\xa9", "f32", "not allow such names" },
         { { .utf8_names = true }, "caf\xe9", "f32", "not allow such names" },

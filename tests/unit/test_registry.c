@@ -85,7 +85,7 @@ static void check_words(const char *list, bool (*known)(const char *word))
 static bool known_type(const char *word)
 {
     /* finalfusion's document has integers of 128 bits, which no other format has: opaque types. */
-    return tnf_type_named(word) != NULL || strcmp(word, "i128") == 0 || strcmp(word, "u128") == 0;
+    return tnf_type_named(word) != NULL;
 }
 
 static bool known_layout(const char *word)

@@ -6,6 +6,7 @@
 #include "../support/flush.h"
 #include "../support/little.h"
 #include "../support/memory.h"
+#include "base/int128.h"
 #include "core/look/values.h"
 #include <tenfold/build.h>
 #include <tenfold/stat.h>
@@ -128,6 +129,12 @@ static void every_type(void **state)
     }
 }
 
+static double whole_of(const tnf_type *type, uint64_t low, uint64_t upper)
+{
+    tnf_u128 v = { low, upper };
+    return type->number == TNF_NUMBER_INT ? tnf_i128_to_f64(v) : tnf_u128_to_f64(v);
+}
+
 /* Without deviation and histogram, as verify uses them: other loops, the same definitions. The data
  * are long enough for complete vectors and a rest, and short enough to count one by one. */
 static void plain_values(void **state)
@@ -171,8 +178,10 @@ static void plain_values(void **state)
             long double off = fabsl((long double)c->mean - sum / (long double)finite);
             if (c->elements != want.elements || c->nan != want.nan || c->inf != want.inf ||
                 c->zero != want.zero || c->min != want.min || c->max != want.max ||
-                (type->number == TNF_NUMBER_UINT && (double)c->max_integer != want.max) ||
-                (type->number == TNF_NUMBER_INT && (double)(int64_t)c->min_integer != want.min) ||
+                (type->number == TNF_NUMBER_UINT &&
+                 whole_of(type, c->max_integer, c->max_upper) != want.max) ||
+                (type->number == TNF_NUMBER_INT &&
+                 whole_of(type, c->min_integer, c->min_upper) != want.min) ||
                 off > 1e-12L * fmaxl(fabsl((long double)c->min), fabsl((long double)c->max)))
                 fail_msg("%s, %zu bytes: %llu NaN, %llu infinite, %llu zero, %g to %g, mean %.17g",
                          type->id, size, (unsigned long long)c->nan, (unsigned long long)c->inf,
@@ -212,6 +221,44 @@ static void exact_integers(void **state)
                 assert_ok(tnf_values_file(file, &o, plain, &e));
                 assert_int_equal(t.counts.min_integer, cases[k].low);
                 assert_int_equal(t.counts.max_integer, cases[k].high);
+            }
+            tnf_close(file);
+            tnf_sink_close(sink);
+        }
+}
+
+/* The same for integers of 16 bytes. */
+static void exact_wide_integers(void **state)
+{
+    (void)state;
+    enum { N = 600000 };
+    static uint8_t x[16 * N];
+    static const struct {
+        const char *type;
+        tnf_u128 low, high, rest;
+    } cases[] = { { "i128", { 1, (uint64_t)1 << 63 }, { UINT64_MAX - 1, INT64_MAX }, { 5, 0 } },
+                  { "i128", { UINT64_MAX, UINT64_MAX }, { 0, 1 }, { UINT64_MAX, 0 } },
+                  { "u128", { UINT64_MAX, 0 }, { UINT64_MAX - 1, UINT64_MAX }, { 0, 1 } },
+                  { "u128", { 1, 0 }, { 1, 0 }, { 1, 0 } } };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        for (size_t at = 0; at < N; at += N / 2 - 7) {
+            tnf_error e;
+            tnf_sink *sink;
+            struct told t;
+            for (size_t i = 0; i < N; i++)
+                tnf_put_le128(x + 16 * i, cases[k].rest);
+            tnf_put_le128(x + 16 * at, cases[k].low);
+            tnf_put_le128(x + 16 * (N - 1 - at), cases[k].high);
+            from_little(x, 16, N);
+            tnf_file *file = file_of(cases[k].type, N, x, &sink, NULL);
+            for (int plain = 0; plain < 2; plain++) {
+                tnf_stat_options o = telling_options(&t);
+                o.threads = 3;
+                assert_ok(tnf_values_file(file, &o, plain, &e));
+                assert_true(t.counts.min_integer == cases[k].low.low);
+                assert_true(t.counts.min_upper == cases[k].low.high);
+                assert_true(t.counts.max_integer == cases[k].high.low);
+                assert_true(t.counts.max_upper == cases[k].high.high);
             }
             tnf_close(file);
             tnf_sink_close(sink);
@@ -443,7 +490,7 @@ int main(void)
         cmocka_unit_test(counts_subnormals),  cmocka_unit_test(subnormals_are_numbers),
         cmocka_unit_test(pieces_and_threads), cmocka_unit_test(batches_in_order),
         cmocka_unit_test(faults_are_told),    cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(exact_integers),
+        cmocka_unit_test(exact_integers),     cmocka_unit_test(exact_wide_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,12 +231,18 @@ static tnf_status put_wanted(tnf_writer *w, const tnf_part *part, tnf_error *e)
     return TNF_OK;
 }
 
+/* Are the stored bytes those to write? */
+static bool is_plain(const tnf_part *part)
+{
+    return part->payload == TNF_AT && !(part->flags & ~TNF_PART_PAIRS);
+}
+
 tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
 {
     if (w->sink->window && part->nbytes > 0)
         return put_wanted(w, part, e);
     bool memory = part->payload == TNF_MEMORY && part->memory;
-    bool plain = part->payload == TNF_AT && !part->flags, check = tnf_checks_reads(part);
+    bool plain = is_plain(part), check = tnf_checks_reads(part);
     struct concurrent_scan b = { .part = part };
     tnf_status status;
     if (part->nbytes == 0)
@@ -283,7 +289,7 @@ static tnf_status swap_bytes(struct put *p, const void *bytes, size_t n, tnf_err
         p->swapped_size = n;
     }
     memcpy(p->swapped, bytes, n);
-    tnf_reverse(p->swapped, n, tnf_dtype_size(p->part->type->storage));
+    tnf_reverse(p->swapped, n, tnf_part_swap(p->part));
     return TNF_OK;
 }
 
@@ -320,8 +326,7 @@ static tnf_status put_all(struct put *p, tnf_error *e)
 static bool may_digest_concurrently(const tnf_part *part, const tnf_put_how *how)
 {
     return how->codec == TNF_CODEC_RAW && !how->big_endian && how->digest &&
-           ((part->payload == TNF_MEMORY && part->memory) ||
-            (part->payload == TNF_AT && !part->flags)) &&
+           ((part->payload == TNF_MEMORY && part->memory) || is_plain(part)) &&
            part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1;
 }
 

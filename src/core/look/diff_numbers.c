@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The distance between numbers. All numbers are doubles, which hold all types exactly except 64-bit
- * integers: those are split into sign and magnitude if that matters. */
-#include "base/bytes.h"
+/* The distance between numbers. All numbers are doubles, which hold all types exactly except
+ * integers of 64 and 128 bits: those are split into sign and magnitude if that matters. */
+#include "base/int128.h"
 #include "core/look/diff.h"
 
 #include <math.h>
 #include <string.h>
 
-#define EXACT 9007199254740992.0     /* 2^53: integers up to here are exact as doubles */
-#define RANGE 18446744073709551616.0 /* 2^64 */
+#define EXACT 9007199254740992.0 /* 2^53: integers up to here are exact as doubles */
+#define RANGE 0x1p128
 
 /* ------------------------------------------------------------ wide integers */
 
 static bool is_wide(const tnf_type *type)
 {
-    return type == tnf_type_of(TNF_I64) || type == tnf_type_of(TNF_U64);
+    return (type->number == TNF_NUMBER_INT || type->number == TNF_NUMBER_UINT) && type->bits >= 64;
 }
 
 struct whole {
     bool negative;
-    uint64_t magnitude;
+    tnf_u128 magnitude;
 };
 
 /* The i-th element as an integer; false if it is not an integer. */
@@ -27,24 +27,32 @@ static bool whole_of(struct whole *out, const tnf_type *type, const uint8_t *byt
                      double x)
 {
     if (is_wide(type)) {
-        uint64_t u = tnf_le64(bytes + 8 * i);
-        out->negative = type->storage == TNF_I64 && u >> 63;
-        out->magnitude = out->negative ? 0 - u : u;
+        bool is_signed = type->number == TNF_NUMBER_INT;
+        tnf_u128 u = { 0, 0 };
+        if (type->bits == 128)
+            u = tnf_le128(bytes + 16 * i);
+        else
+            u.low = tnf_le64(bytes + 8 * i);
+        if (type->bits == 64 && is_signed && u.low >> 63)
+            u.high = UINT64_MAX;
+        out->negative = is_signed && u.high >> 63;
+        out->magnitude = out->negative ? tnf_i128_size(u) : u;
         return true;
     }
     if (!(fabs(x) < RANGE) || x != floor(x))
         return false;
     out->negative = x < 0;
-    out->magnitude = (uint64_t)fabs(x);
+    out->magnitude = tnf_u128_of_f64(fabs(x));
     return true;
 }
 
 static double distance_between(struct whole a, struct whole b)
 {
     if (a.negative != b.negative)
-        return (double)a.magnitude + (double)b.magnitude;
-    return (double)(a.magnitude > b.magnitude ? a.magnitude - b.magnitude
-                                              : b.magnitude - a.magnitude);
+        return tnf_u128_to_f64(a.magnitude) + tnf_u128_to_f64(b.magnitude);
+    bool less = tnf_u128_less(a.magnitude, b.magnitude);
+    return tnf_u128_to_f64(less ? tnf_u128_minus(b.magnitude, a.magnitude)
+                                : tnf_u128_minus(a.magnitude, b.magnitude));
 }
 
 /* --------------------------------------------------------------- one pair */

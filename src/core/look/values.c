@@ -124,8 +124,9 @@ static void take_doubles(tnf_values *v, const tnf_type *type, const uint8_t *p, 
         (void)tnf_type_decode(x, type, p, at, here);
         take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, here);
     }
-    v->tally.low = first || exact.low < before.low ? exact.low : before.low;
-    v->tally.high = first || exact.high > before.high ? exact.high : before.high;
+    v->tally.low = first ? exact.low : before.low;
+    v->tally.high = first ? exact.high : before.high;
+    tnf_tally_widen(&v->tally, &exact);
 }
 
 static void take_small(tnf_values *v, const tnf_small_type *type, const uint8_t *p, size_t n)
@@ -168,19 +169,26 @@ void tnf_values_merge(tnf_values *v, const tnf_values *more)
 }
 
 /* The exact integer. A double holds every integer of fewer than 64 bits exactly. */
-static uint64_t integer_of(const tnf_type *type, double x, uint64_t biased)
+static tnf_u128 integer_of(const tnf_type *type, double x, tnf_u128 biased)
 {
+    const uint64_t sign = type->number == TNF_NUMBER_INT ? (uint64_t)1 << 63 : 0;
     if (type->number == TNF_NUMBER_FLOAT || type->number == TNF_NUMBER_COMPLEX)
-        return 0;
-    if (type->bits < 64)
-        return (uint64_t)(int64_t)x;
-    return type->number == TNF_NUMBER_INT ? biased ^ (uint64_t)1 << 63 : biased;
+        return (tnf_u128) { 0, 0 };
+    if (type->bits == 128)
+        return (tnf_u128) { biased.low, biased.high ^ sign };
+    uint64_t low = type->bits < 64 ? (uint64_t)(int64_t)x : biased.low ^ sign;
+    return (tnf_u128) { low, low & sign ? UINT64_MAX : 0 };
 }
 
 tnf_value_counts tnf_values_counts(const tnf_values *v, const tnf_type *type)
 {
     const tnf_tally *t = &v->tally;
     uint64_t n = t->elements - t->nan - t->inf;
+    tnf_u128 least = { 0, 0 }, greatest = { 0, 0 };
+    if (n > 0) {
+        least = integer_of(type, t->min, t->low);
+        greatest = integer_of(type, t->max, t->high);
+    }
     return (tnf_value_counts) {
         .elements = t->elements,
         .nan = t->nan,
@@ -191,7 +199,9 @@ tnf_value_counts tnf_values_counts(const tnf_values *v, const tnf_type *type)
         .subnormal = t->subnormal,
         .mean = t->mean,
         .deviation = v->spread && n > 0 ? sqrt(t->squares / (double)n) : 0,
-        .min_integer = n > 0 ? integer_of(type, t->min, t->low) : 0,
-        .max_integer = n > 0 ? integer_of(type, t->max, t->high) : 0,
+        .min_integer = least.low,
+        .max_integer = greatest.low,
+        .min_upper = least.high,
+        .max_upper = greatest.high,
     };
 }

@@ -26,7 +26,8 @@ tnf_status tnf_need_part(const tnf_part *part, tnf_error *e)
 {
     if (!part)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");
-    TNF_TRY(tnf_check_flags(part->flags, TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE, "flags", e));
+    TNF_TRY(tnf_check_flags(part->flags & ~TNF_PART_PAIRS,
+                            TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE, "flags", e));
     return part->type && tnf_part_here(part)
                ? TNF_OK
                : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the part has no type or no data");

@@ -209,7 +209,7 @@ static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n
 static tnf_status read_edge(tnf_stream *s, uint64_t element, size_t width, size_t skip,
                             uint8_t *dst, size_t n, tnf_error *e)
 {
-    uint8_t whole[8];
+    uint8_t whole[16];
     TNF_TRY(read_plain(s, element, whole, width, e));
     tnf_reverse(whole, width, width);
     memcpy(dst, whole + skip, n);
@@ -219,7 +219,7 @@ static tnf_status read_edge(tnf_stream *s, uint64_t element, size_t width, size_
 static tnf_status read_big_endian(tnf_stream *s, uint64_t offset, uint8_t *dst, size_t n,
                                   tnf_error *e)
 {
-    size_t width = tnf_dtype_size(s->part->type->storage);
+    size_t width = tnf_part_swap(s->part);
     size_t skip = (size_t)(offset % width);
     if (skip) {
         size_t part_n = n < width - skip ? n : width - skip;
@@ -241,8 +241,8 @@ tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, 
     TNF_TRY(check_want(s->part, offset, n, e));
     if (n == 0)
         return TNF_OK;
-    bool swap = s->part->flags & TNF_PART_BIG_ENDIAN &&
-                tnf_dtype_size(s->part->type->storage) > 1 && s->part->payload <= TNF_ENCODED;
+    bool swap = s->part->flags & TNF_PART_BIG_ENDIAN && tnf_part_swap(s->part) > 1 &&
+                s->part->payload <= TNF_ENCODED;
     return place_error(
         s, swap ? read_big_endian(s, offset, dst, n, e) : read_plain(s, offset, dst, n, e), e);
 }

@@ -66,9 +66,9 @@ static tnf_status make_swapped(struct tnf_cursor *c, uint64_t first, size_t n, u
                                tnf_error *e)
 {
     const tnf_part *from = c->v->sources[0].parts;
-    size_t width = from->type->bits / 8, element = tnf_dtype_size(from->type->storage);
+    size_t width = from->type->bits / 8;
     TNF_TRY(tnf_input_read_to(c, &c->inputs[0], from, first * width, dst, n * width, e));
-    tnf_reverse(dst, n * width, element);
+    tnf_reverse(dst, n * width, tnf_part_swap(from));
     return TNF_OK;
 }
 
@@ -79,7 +79,7 @@ static tnf_status swap_bytes(struct tnf_virtual *v, tnf_error *e)
     TNF_TRY(tnf_virtual_dense(v, 0, e));
     TNF_TRY(tnf_virtual_becomes(v, o->parts->type, o->shape, o->rank, e));
     v->make = make_swapped;
-    if (tnf_dtype_size(o->parts->type->storage) < 2) {
+    if (tnf_part_swap(o->parts) < 2) {
         tnf_virtual_same(v);
     } else if (o->parts->payload <= TNF_ENCODED) {
         tnf_virtual_same(v);

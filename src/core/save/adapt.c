@@ -15,6 +15,7 @@
 #include "core/save/plan.h"
 
 #include "base/hex.h"
+#include "model/layout_rules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,16 @@ static const tnf_type *fitting_type(const tnf_can *can, const tnf_object *o, con
         type->storage >= TNF_U64)
         storage = tnf_type_of(type->storage - TNF_U64 + TNF_I64);
     return tnf_list_has(can->types, storage->id) ? storage : NULL;
+}
+
+/* Gives a part the type that fits. The new one may have smaller numbers, but bytes are reversed as
+ * before: here, if the part is big-endian, and in a big-endian file, where the old type returns. */
+static void set_type(tnf_part *part, const tnf_can *can, const tnf_object *o)
+{
+    size_t swap = tnf_part_swap(part);
+    part->type = fitting_type(can, o, part->type);
+    if (tnf_type_swap(part->type) < swap)
+        part->flags |= TNF_PART_PAIRS;
 }
 
 /* Does the format, or the requested order, require another order? */
@@ -205,7 +216,7 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_adaptation *change,
             TNF_TRY(tnf_reorder(&part, &o, s, e));
         o.order = o.order == TNF_ORDER_F ? TNF_ORDER_C : TNF_ORDER_F;
     }
-    part.type = fitting_type(&s->format->can, change->of, part.type);
+    set_type(&part, &s->format->can, change->of);
     if (part.type->bits != o.parts->type->bits) { /* an element is not one integer */
         whole_elements(count, part.type, part.nbytes);
         o.shape = count;
@@ -246,7 +257,7 @@ static tnf_status fit_parts(struct tnf_save *s, const tnf_adaptation *change,
     for (uint16_t i = 0; i < o->nparts; i++) {
         tnf_part part = o->parts[i];
         uint64_t count[1] = { 0 };
-        part.type = fitting_type(&s->format->can, o, part.type);
+        set_type(&part, &s->format->can, o);
         whole_elements(count, part.type, part.nbytes);
         tnf_object piece = {
             .shape = count, .layout = &tnf_layout_dense, .parts = &part, .rank = 1, .nparts = 1
@@ -297,12 +308,18 @@ static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf
     return change.what ? fit_whole(s, &change, from, e) : add_changed(s, o, &change, from, e);
 }
 
-const char *tnf_adapt_reason(const tnf_adaptation *change)
+const char *tnf_adapt_reason(struct tnf_save *s, const tnf_adaptation *change,
+                             const tnf_object *now)
 {
     if (change->what & TNF_ADAPT_PARTS)
         return "its parts become tensors of their own";
-    if (change->what & TNF_ADAPT_TYPE)
-        return "the format has no such type: kept as its storage type";
+    if (change->what & TNF_ADAPT_TYPE) {
+        char text[200];
+        snprintf(text, sizeof text, "the format has no type %s: kept as %s",
+                 TNF_TYPE_TEXT(change->of->parts->type), now->parts->type->id);
+        const char *why = tnf_arena_str(&s->arena, text, strlen(text));
+        return why ? why : "the format has no such type: kept as another one";
+    }
     if (change->what & TNF_ADAPT_SHAPE)
         return change->of->rank ? "its first dimensions become one"
                                 : "a scalar becomes a tensor of shape [1]";

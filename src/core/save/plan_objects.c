@@ -2,6 +2,7 @@
 /* Planning of tensors: which of them the format takes, and which notes they need. adapt.c has made
  * all changes that lose nothing; a tensor that still does not fit is dropped. */
 #include "core/save/plan.h"
+#include "model/layout_rules.h"
 #include "wire/json.h"
 
 #include <stdio.h>
@@ -94,14 +95,24 @@ static tnf_status keep_held_attrs(struct planning *l, tnf_object *o, tnf_error *
 
 /* ------------------------------------------------------------------ judge */
 
-/* Why the format cannot hold the tensor at all, or NULL. */
-static const char *why_not(const tnf_can *can, const tnf_object *o)
+/* Says that the format lacks a type; `more` follows, or "". */
+static const char *no_type(struct planning *l, const tnf_type *type, const char *more)
 {
+    char text[300];
+    snprintf(text, sizeof text, "the format has no type %s%s", TNF_TYPE_TEXT(type), more);
+    const char *why = tnf_arena_str(&l->save->arena, text, strlen(text));
+    return why ? why : "the format has no such type";
+}
+
+/* Why the format cannot hold the tensor at all, or NULL. */
+static const char *why_not(struct planning *l, const tnf_object *o)
+{
+    const tnf_can *can = &l->format->can;
     if (!tnf_list_has(can->layouts, o->layout->id))
         return "the format has no such layout";
     for (uint16_t i = 0; i < o->nparts; i++) {
         if (!o->layout->block_bytes && !tnf_list_has(can->types, o->parts[i].type->id))
-            return "the format has no such type";
+            return no_type(l, o->parts[i].type, "");
         if (o->parts[i].flags & TNF_PART_UNREADABLE && !(can->bare && can->bare(o)))
             return "its bytes cannot be read";
     }
@@ -128,11 +139,10 @@ static bool is_hidden(const struct planning *l, const tnf_catalog *from, const t
 }
 
 /* The fate of a tensor by itself. */
-static tnf_verdict judge_tensor(const struct planning *l, const tnf_catalog *from,
-                                const tnf_object *o)
+static tnf_verdict judge_tensor(struct planning *l, const tnf_catalog *from, const tnf_object *o)
 {
     const tnf_can *can = &l->format->can;
-    const char *why = is_hidden(l, from, o) ? "another tensor has the same name" : why_not(can, o);
+    const char *why = is_hidden(l, from, o) ? "another tensor has the same name" : why_not(l, o);
     tnf_fate fate = why ? TNF_DROPPED : TNF_NATIVE;
     if (!why && can->takes)
         fate = can->takes(o, &why);
@@ -293,6 +303,18 @@ static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdi
     return TNF_OK;
 }
 
+/* Why the tensor that a changed one became is refused: its type was the beginning. */
+static const char *changed_why(struct planning *l, const tnf_adaptation *change,
+                               const tnf_object *o, const tnf_verdict *found)
+{
+    char more[250];
+    if (found->fate != TNF_DROPPED || !(change->what & TNF_ADAPT_TYPE) ||
+        change->what & TNF_ADAPT_PARTS)
+        return found->why;
+    snprintf(more, sizeof more, ", and does not take it as %s: %s", o->parts->type->id, found->why);
+    return no_type(l, change->of->parts->type, more);
+}
+
 static bool all_kept(const tnf_verdict *found, uint16_t n)
 {
     while (n > 0 && found[n - 1].fate != TNF_DROPPED)
@@ -312,13 +334,13 @@ static tnf_status plan_changed(struct planning *l, const tnf_adaptation *change,
         note_change(l, was, o);
     if (whole)
         tnf_plan_tell(l, noted ? TNF_STASHED : TNF_TRANSFORMED, "tensor", was->name,
-                      tnf_adapt_reason(change));
+                      tnf_adapt_reason(l->save, change, o));
     for (uint16_t i = 0; i < change->pieces; i++) {
         if (!whole || found[i].fate != TNF_NATIVE)
             tnf_plan_tell(l, found[i].fate == TNF_DROPPED ? TNF_DROPPED : TNF_TRANSFORMED, "tensor",
                           o[i].name,
                           found[i].fate == TNF_NATIVE ? "not all of its parts can be kept"
-                                                      : found[i].why);
+                                                      : changed_why(l, change, &o[i], &found[i]));
         if (found[i].fate != TNF_DROPPED)
             TNF_TRY(keep_object(l, &o[i], e));
     }
@@ -338,7 +360,8 @@ tnf_status tnf_plan_objects(struct planning *l, tnf_error *e)
         if (changes && changes[i].what & ~(unsigned)TNF_ADAPT_ORDER)
             TNF_TRY(plan_changed(l, &changes[i], o, found, e));
         else
-            TNF_TRY(plan_object(l, o, *found, changes ? tnf_adapt_reason(&changes[i]) : "", e));
+            TNF_TRY(plan_object(l, o, *found,
+                                changes ? tnf_adapt_reason(l->save, &changes[i], o) : "", e));
     }
     for (size_t i = 0; i < from->n; i++)
         if (l->fit.objects[i].fate == TNF_NATIVE && *l->fit.objects[i].why)

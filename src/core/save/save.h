@@ -91,8 +91,9 @@ void tnf_unit_rows_end(struct tnf_save *save);
 /* adapt.c: *out becomes `from`, or save->fitted if a tensor had to change. */
 tnf_status tnf_adapt_tensors(struct tnf_save *save, const tnf_catalog *from,
                              const tnf_catalog **out, tnf_error *e);
-/* The reason for the plan; "" if nothing was changed. */
-const char *tnf_adapt_reason(const tnf_adaptation *change);
+/* The reason for the plan; "" if nothing was changed. `now` is the first tensor that it became. */
+const char *tnf_adapt_reason(struct tnf_save *save, const tnf_adaptation *change,
+                             const tnf_object *now);
 
 /* plan.c: fits the catalog to the format, and reports each item's fate. TNF_ELOSSY if something
  * would be lost that must not be lost. */

@@ -185,6 +185,13 @@ uint64_t tnf_ff_pieces(const tnf_object *o)
     return divides ? said->as.u : 1;
 }
 
+/* Why the tools' dialect has no integers, by the number of their type. */
+#define NO_INTEGER(type) "finalfusion's tools read only f32, not " type ": -o dialect=seed keeps it"
+static const char *const tools_why[FF_TYPE_F32] = {
+    NO_INTEGER("i8"),  NO_INTEGER("u8"),  NO_INTEGER("i16"), NO_INTEGER("u16"),  NO_INTEGER("i32"),
+    NO_INTEGER("u32"), NO_INTEGER("i64"), NO_INTEGER("u64"), NO_INTEGER("i128"), NO_INTEGER("u128")
+};
+
 static const char *why_no_matrix(const tnf_object *o, bool seed)
 {
     bool quantized = strcmp(o->layout->id, "pq/1") == 0;
@@ -197,9 +204,11 @@ static const char *why_no_matrix(const tnf_object *o, bool seed)
         return NULL; /* the layout has checked the rest */
     if (!tnf_ff_type_id(&id, o->parts[0].type))
         return "the format has no such type";
-    if (id != FF_TYPE_F32 && !seed)
-        return "finalfusion's tools read only f32: -o dialect=seed keeps it, --dtype f32 casts it";
-    return NULL;
+    if (id == FF_TYPE_F32 || seed)
+        return NULL;
+    return o->parts[0].type->number == TNF_NUMBER_FLOAT
+               ? "finalfusion's tools read only f32: -o dialect=seed keeps it, --dtype f32 casts it"
+               : tools_why[id];
 }
 
 static const char *why_not(const tnf_object *o, bool seed)

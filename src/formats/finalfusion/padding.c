@@ -12,16 +12,11 @@
 
 #include <string.h>
 
-static const tnf_type i128 = { "i128", TNF_U64, TNF_NUMBER_OPAQUE, 128 };
-static const tnf_type u128 = { "u128", TNF_U64, TNF_NUMBER_OPAQUE, 128 };
-
 const tnf_type *tnf_ff_type_of(uint32_t id)
 {
-    static const tnf_dtype types[FF_TYPES] = {
-        TNF_I8,  TNF_U8,  TNF_I16, TNF_U16, TNF_I32, TNF_U32,
-        TNF_I64, TNF_U64, TNF_F64, TNF_F64, TNF_F32, TNF_F64,
-    };
-    return id == 8 ? &i128 : id == 9 ? &u128 : id < FF_TYPES ? tnf_type_of(types[id]) : NULL;
+    static const char *const types[FF_TYPES] = { "i8",  "u8",  "i16",  "u16",  "i32", "u32",
+                                                 "i64", "u64", "i128", "u128", "f32", "f64" };
+    return id < FF_TYPES ? tnf_type_named(types[id]) : NULL;
 }
 
 bool tnf_ff_type_id(uint32_t *out, const tnf_type *type)

@@ -70,6 +70,13 @@ static tnf_status array_of(tnf_value **items, tnf_value *out, h5_file *h, uint64
     return TNF_OK;
 }
 
+/* Attributes have no integers of 16 bytes. */
+static bool is_bytes(const h5_type *t)
+{
+    bool wide = t->form == H5_DENSE && t->type->bits > 64 && t->type->number != TNF_NUMBER_COMPLEX;
+    return t->form == H5_UNREAD || t->text || wide;
+}
+
 /* The value of one element, without its axes. */
 static tnf_status leaf_value(tnf_value *out, h5_file *h, const h5_type *t, const uint8_t *p,
                              tnf_error *e)
@@ -81,7 +88,7 @@ static tnf_status leaf_value(tnf_value *out, h5_file *h, const h5_type *t, const
     if (t->form == H5_FIXED_TEXT)
         return tnf_text_value(h->r, out, (tnf_str) { (const char *)p, tnf_h5_text_length(t, p) },
                               e);
-    if (t->form == H5_UNREAD || t->text) {
+    if (is_bytes(t)) {
         const char *copy = tnf_arena_str(h->r->arena, p, (size_t)t->size);
         if (!copy)
             return tnf_arena_fail(h->r->arena, "an attribute", e);
@@ -100,11 +107,6 @@ static tnf_status leaf_value(tnf_value *out, h5_file *h, const h5_type *t, const
         pair[i] = tnf_value_number(t->type->storage, number);
     }
     return TNF_OK;
-}
-
-static bool is_bytes(const h5_type *t)
-{
-    return t->form == H5_UNREAD || t->text;
 }
 
 /* Makes nested arrays for the remaining axes. */

@@ -207,7 +207,7 @@ static tnf_status add_numbers(h5_file *h, dataset *x, const tnf_object *o, tnf_e
     } else if (d->form == H5_PLACED) {
         part.payload = TNF_AT;
         part.offset = d->at;
-        part.flags = t->big && tnf_dtype_size(t->type->storage) > 1 ? TNF_PART_BIG_ENDIAN : 0;
+        part.flags = t->big && tnf_type_swap(t->type) > 1 ? TNF_PART_BIG_ENDIAN : 0;
     } else {
         part.stored = d->stored;
         TNF_TRY(push_data(&part.offset, h, x->data, e));
@@ -264,8 +264,8 @@ tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, boo
     d->rank = x.space.rank;
     d->shape = kept;
     d->width = x.type.size;
-    if (x.type.form == H5_DENSE && x.type.big && tnf_dtype_size(x.type.type->storage) > 1)
-        d->swap = (uint32_t)tnf_dtype_size(x.type.type->storage);
+    if (x.type.form == H5_DENSE && x.type.big && tnf_type_swap(x.type.type) > 1)
+        d->swap = (uint32_t)tnf_type_swap(x.type.type);
     if (!tnf_ckd_mul(&d->nbytes, x.space.elements, d->width))
         return tnf_fail(e, TNF_EFORMAT, x.at, "%s has more than 2^64 bytes", TNF_QUOTED(name));
     *own = false;

@@ -306,7 +306,8 @@ tnf_status tnf_h5_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
 tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *e);
 
 /* tree.c, write.c */
-#define H5_WRITES "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 f8_e5m2 f8_e4m3fn"
+#define H5_WRITES                                                                                  \
+    "f32 f64 f16 bf16 i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 bool c64 c128 f8_e5m2 f8_e4m3fn"
 extern const tnf_option_info tnf_h5_write_options[];
 tnf_status tnf_h5_fits(tnf_fit *fit, tnf_error *e);
 tnf_fate tnf_h5_takes(const tnf_object *object, const char **reason);

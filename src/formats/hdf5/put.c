@@ -156,7 +156,8 @@ bool tnf_h5_is_enum(const tnf_type *t, const tnf_value *names)
 {
     uint64_t bytes = 32;
     if (!names || names->kind != TNF_MAP || names->n == 0 || names->n > 65535 ||
-        (t->number != TNF_NUMBER_INT && t->number != TNF_NUMBER_UINT) || t->bits < 8)
+        (t->number != TNF_NUMBER_INT && t->number != TNF_NUMBER_UINT) || t->bits < 8 ||
+        t->bits > 64)
         return false;
     for (size_t i = 0; i < names->n; i++) {
         const tnf_member *m = &names->as.members[i];

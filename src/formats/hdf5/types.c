@@ -51,15 +51,15 @@ static void as_bytes(h5_type *t)
 
 static tnf_status read_integer(h5_type *t, h5_file *h, tnf_cur *c, uint32_t bits, tnf_error *e)
 {
-    static const char *const unsigned_[] = { "u8", "u16", "u32", "u64" };
-    static const char *const signed_[] = { "i8", "i16", "i32", "i64" };
+    static const char *const unsigned_[] = { "u8", "u16", "u32", "u64", "u128" };
+    static const char *const signed_[] = { "i8", "i16", "i32", "i64", "i128" };
     char name[OWN_NAME];
     unsigned offset = tnf_u16(c), precision = tnf_u16(c), k = 0;
     bool is_signed = bits & 8u && t->cls == 0;
-    while (k < 4 && t->size != (uint64_t)1 << k)
+    while (k < 5 && t->size != (uint64_t)1 << k)
         k++;
     t->big = bits & 1u;
-    if (k == 4 || offset != 0 || precision != 8 * t->size) {
+    if (k == 5 || (k == 4 && t->cls != 0) || offset != 0 || precision != 8 * t->size) {
         snprintf(name, sizeof name, "hdf5.%s%u", is_signed || t->cls ? "int" : "uint", precision);
         return not_read(t, h, name, e);
     }
@@ -187,7 +187,7 @@ static tnf_status read_enum(h5_type *t, h5_file *h, tnf_cur *c, unsigned version
     h5_type base;
     tnf_attrs names = { .arena = h->r->arena };
     TNF_TRY(read_type(&base, h, c, depth + 1, e));
-    if (base.form != H5_DENSE || base.cls != 0 || base.size != t->size)
+    if (base.form != H5_DENSE || base.cls != 0 || base.size != t->size || base.size > 8)
         return not_read(t, h, "hdf5.enum", e);
     tnf_str *keys = tnf_arena_array(&h->temp, n + 1, sizeof *keys);
     if (!keys)

@@ -40,6 +40,8 @@ static const word types[] = {
     { OURS "u4", "u4" },
     { OURS "i2", "i2" },
     { OURS "u2", "u2" },
+    { OURS "i128", "i128" },
+    { OURS "u128", "u128" },
 };
 
 static const word layouts[] = {

@@ -360,6 +360,12 @@ accept("seed_groups", file(bucket(FOUR, seed=True), seed_dense(8, 3), seed_dense
        group(4, pq_tensor(PQ(1))), 1, "seed", chunks=[3, 1, 1, 0, 1, 1])
 
 # ================================================================ valid: the document's dialect
+# The limits of integers of 16 bytes, of both signs.
+LIMITS = [0, 1, -1, 2 ** 64, 2 ** 64 - 1, -2 ** 64, 2 ** 127 - 1, -2 ** 127]
+WIDE = b"".join((v % 2 ** 128).to_bytes(16, "little") for v in LIMITS)
+for kind in (8, 9):
+    accept("seed_%s_limits" % TYPES[kind], file(simple(FOUR, 0), seed_dense(4, 2, kind, data=WIDE)),
+           [vocab(FOUR), array("embeddings", kind, [4, 2], WIDE)], dialect="seed")
 for kind, name in enumerate(TYPES):
     accept("seed_" + name, file(simple(FOUR, 0), seed_dense(4, 3, kind)), [vocab(FOUR), matrix(4, 3, kind)],
            dialect="seed", chunks=[0, 1], vocab="simple")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Makes the fixtures of HDF5, and the expected results. Files of h5py need that package; without it they are not made
 again."""
+import base64
 import hashlib
 import json
 import pathlib
@@ -61,6 +62,32 @@ def make_composed():
           [tensor("w", "f32", [4], four)], warnings=1, **{"hdf5.links": {"s": "/w", "x": {"file": "../other.h5", "path": "/y"}}})
     valid("latin1.h5", one(space(4), datatype(), compact(four), name=b"w\xe4"), [tensor("w\\xe4", "f32", [4], four)])
     del expect["valid"]["latin1.h5"]["tensors"]
+
+
+def make_wide():
+    """Integers of 16 bytes in both byte orders: alone, as fill value, in chunks, as type of an attribute and of an enum."""
+    limits = [0, 1, -1, 2**64, 2**64 - 1, -2**64, 2**127 - 1, -2**127]
+    little = b"".join(n.to_bytes(16, "little", signed=True) for n in limits)
+    big = b"".join(n.to_bytes(16, "big", signed=True) for n in limits)
+    unsigned = b"".join((n % 2**128).to_bytes(16, "big") for n in limits)
+    valid("int128.h5", one(space(2, 4), datatype(integer(128)), compact(little)), [tensor("w", "i128", [2, 4], little)])
+    room = Room()
+    valid("uint128_big.h5", room.file(space(8), datatype(integer(128, False, True)), layout(room.put(unsigned), 128)),
+          [tensor("w", "u128", [8], little)])
+    fill = message(5, struct.pack("<BBI", 3, 0x2A, 16) + big[-16:])
+    valid("int128_fill.h5", one(space(3), datatype(integer(128, big=True)), fill, layout(NOWHERE, 0)),
+          [tensor("w", "i128", [3], little[-16:] * 3)])
+    packed = zlib.compress(big)
+    room = Room()
+    rest = fixed_array(room, [(room.put(packed), len(packed), 0)], 1)
+    valid("int128_chunks.h5", room.file(space(8), datatype(integer(128, big=True)), pipeline((1, b"", [6])), chunks4(3, rest, 8, 16, flags=2)),
+          [tensor("w", "i128", [8], little)])
+    # Values of attributes have at most 8 bytes, and so do those of enums.
+    valid("int128_attribute.h5", one(space(), datatype(), compact(bytes(4)), attribute(b"n", integer(128), (), little[16:32])),
+          [tensor("w", "f32", [], bytes(4), **{"hdf5.attrs": {"n": {"$bytes": base64.b64encode(little[16:32]).decode()}}})])
+    enum = struct.pack("<BBBBI", 0x38, 1, 0, 0, 16) + integer(128) + b"a\0" + little[:16]
+    valid("int128_enum.h5", one(space(1), datatype(enum), compact(little[:16])), [tensor("w", "hdf5.enum", [1], None)])
+    expect["valid"]["int128_enum.h5"]["problems"] = ["the type hdf5.enum are not supported"]
 
 
 def make_rejected():
@@ -359,6 +386,7 @@ def main():
     for folder in ("valid", "reject"):
         (HERE / folder).mkdir(exist_ok=True)
     make_composed()
+    make_wide()
     make_rejected()
     make_chunked()
     make_dense()
