@@ -87,6 +87,18 @@ static PyMethodDef module_methods[] = {
     { "job_do", job_do, METH_VARARGS, "job_do(job, part, options): a receipt." },
     { "job_finish", job_finish, METH_VARARGS, "job_finish(job, options): JSON." },
     { "job_abort", job_abort, METH_VARARGS, "job_abort(job, options)" },
+    { "primitiv_join", primitiv_join, METH_O, "primitiv_join(path): the name of its tensor." },
+    { "primitiv_split", primitiv_split, METH_O, "primitiv_split(name): a path." },
+    { "primitiv_find", primitiv_find, METH_VARARGS, "primitiv_find(file, path, statistic)" },
+    { "primitiv_load", primitiv_load, METH_VARARGS,
+      "primitiv_load(file, items, need_all, allow_extra, missing, extra)" },
+    { "primitiv_save", primitiv_save, METH_VARARGS, "primitiv_save(path, items, options)" },
+    { "primitiv_save_shape", primitiv_save_shape, METH_VARARGS,
+      "primitiv_save_shape(path, dims, batch, options)" },
+    { "primitiv_save_optimizer", primitiv_save_optimizer, METH_VARARGS,
+      "primitiv_save_optimizer(path, uints, floats, options)" },
+    { "primitiv_optimizer", primitiv_optimizer, METH_O, "The class of an optimizer, or None." },
+    { "primitiv_config", primitiv_config, METH_VARARGS, "primitiv_config(file, key, float)" },
     { NULL, NULL, 0, NULL },
 };
 

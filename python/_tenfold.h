@@ -283,6 +283,17 @@ PyObject *job_do(PyObject *module, PyObject *args);
 PyObject *job_finish(PyObject *module, PyObject *args);
 PyObject *job_abort(PyObject *module, PyObject *args);
 
+/* _tenfold_primitiv.c */
+PyObject *primitiv_join(PyObject *module, PyObject *tuple);
+PyObject *primitiv_split(PyObject *module, PyObject *name);
+PyObject *primitiv_find(PyObject *module, PyObject *args);
+PyObject *primitiv_load(PyObject *module, PyObject *args);
+PyObject *primitiv_save(PyObject *module, PyObject *args);
+PyObject *primitiv_save_shape(PyObject *module, PyObject *args);
+PyObject *primitiv_save_optimizer(PyObject *module, PyObject *args);
+PyObject *primitiv_optimizer(PyObject *module, PyObject *file);
+PyObject *primitiv_config(PyObject *module, PyObject *args);
+
 /** Options of a save, from a dict; `arena` keeps their texts. */
 int save_options(tnf_save_options *out, PyObject *options, PyObject *arena);
 /** Adds a value of Python to a builder under that name. */
