@@ -16,7 +16,8 @@
  * the process or the machine stops. If another process compacted the file, the handle opens the new
  * file by itself.
  *
- * The offset of a point identifies it until the file is compacted. Only one thread at a time may
+ * A point is identified by its tnf_point_id, which any process may keep. A compaction moves points;
+ * ids from before it are then refused, never taken for another point. Only one thread at a time may
  * use a handle; any number of handles and processes may have the same file open.
  */
 #ifndef TENFOLD_POINTS_H
@@ -88,16 +89,18 @@ typedef struct tnf_points_options {
 /** The properties that all points of a file share. For creating, begin with TNF_SPACE_INIT. */
 typedef struct tnf_space {
     size_t size;                 /**< sizeof(tnf_space) */
-    const tnf_type *type;        /**< type of a coordinate; NULL: no vectors (STRING, JSON) */
-    const char *resolution;      /**< the format's name of the type; not needed for creating */
+    const tnf_type *type;        /**< type of a coordinate; NULL: it is not a number */
+    const char *resolution;      /**< the format's name of the type. For creating without a type:
+                                      "string" (text) or "json" (any value) */
     const uint64_t *dims;        /**< the shape of a vector */
     uint32_t rank;               /**< number of dimensions */
     bool scalar;                 /**< for creating with rank 0: one number per point */
     uint8_t pack;                /**< as in the file: 1 is snappy */
     uint8_t paging;              /**< as in the file; its meaning is unknown */
-    uint64_t elements;           /**< numbers in a vector; not needed for creating */
-    uint64_t vector_bytes;       /**< bytes of a vector; not needed for creating. Vectors of bits:
-                                      the first bit of a byte is the lowest one. */
+    uint64_t elements;           /**< coordinates of a vector; not needed for creating */
+    uint64_t vector_bytes;       /**< bytes of a vector, 0 if vectors differ in size; not needed for
+                                      creating. Vectors of bits: the first bit of a byte is the
+                                      lowest one. */
     const tnf_value *attributes; /**< the application's; NULL: none (for creating: an empty map) */
 } tnf_space;
 
@@ -107,24 +110,47 @@ typedef struct tnf_space {
         sizeof(tnf_space), NULL, NULL, NULL, 0, false, 0, 0, 0, 0, NULL                            \
     }
 
+/** Identifies a point: its place and its bytes. Appending, and deleting other points, keep ids
+ *  valid; so does compaction, for points that it does not move. An id is stale if the point was
+ *  deleted or moved. A function that takes a stale id returns TNF_ENOTFOUND; it takes another point
+ *  for this one only if that begins at the same offset and has the same hash: an equal point, or
+ *  one in 2^32. */
+typedef struct tnf_point_id {
+    uint64_t offset; /**< of its block; 0: no point */
+    uint32_t hash;   /**< the CRC-32 (as in gzip) of its complete block as stored */
+} tnf_point_id;
+
+/** Room for the text of an id, with the NUL. */
+#define TNF_POINT_ID_TEXT 32
+/** Writes an id as text: the offset, a colon, and the hash in 8 hexadecimal digits. Returns the
+ *  length. */
+TNF_API size_t tnf_point_id_text(char out[TNF_POINT_ID_TEXT], tnf_point_id id);
+/** Parses such a text, completely: else TNF_EINVAL. */
+TNF_API TNF_CHECKED tnf_status tnf_point_id_parse(tnf_point_id *out, const char *text, size_t n,
+                                                  tnf_error *error);
+
 /** A point. A point that the library returns is valid until the next call on the handle. For
- *  appending, begin with TNF_POINT_INIT. */
+ *  appending, begin with TNF_POINT_INIT; the id is then ignored. */
 typedef struct tnf_point {
-    uint64_t offset; /**< of its block */
+    tnf_point_id id; /**< identifies the point */
     tnf_str app;     /**< application data, one MessagePack value; empty: none */
     /** For appending, instead of app: a tree, or a document of kind TNF_JSON; NULL: use app. */
     const tnf_value *value;
     /** The coordinates: decoded, little-endian, row by row. The library aligns them for their type;
-     *  for appending they need no alignment. */
+     *  for appending they need no alignment. If the coordinates are not numbers, see
+     *  tnf_points_values(). */
     const void *vector;
-    size_t vector_n;      /**< bytes of the vector */
+    size_t vector_n; /**< bytes of the vector */
+    /** For appending, instead of vector, if the coordinates are strings or JSON: an array of them
+     *  (items of kind TNF_JSON are documents); NULL: use vector. */
+    const tnf_value *values;
     uint64_t reserved[2]; /**< 0 */
 } tnf_point;
 
 /** All 0. */
 #define TNF_POINT_INIT                                                                             \
     {                                                                                              \
-        0, { NULL, 0 }, NULL, NULL, 0,                                                             \
+        { 0, 0 }, { NULL, 0 }, NULL, NULL, 0, NULL,                                                \
         {                                                                                          \
             0, 0                                                                                   \
         }                                                                                          \
@@ -147,46 +173,47 @@ TNF_API void tnf_points_close(tnf_points *points);
 TNF_API const tnf_space *tnf_points_space(const tnf_points *points);
 
 /** Called for each point on the caller's thread. The point is valid during the call. Any result but
- *  TNF_OK stops. The only function of the handle that it may call is tnf_points_value(). */
+ *  TNF_OK stops, and is returned. The only functions of the handle that it may call are
+ *  tnf_points_value() and tnf_points_values(). */
 typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_error *error);
 
-/** Calls `take` for all points in file order, starting at offset `from` (0: at the first), under
- *  one shared lock. Uses memory for one point only. */
-TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from,
-                                               tnf_point_take_fn take, void *ctx, tnf_error *error);
-/** Calls `take` for all points after the point at that offset, in file order: those that were
- *  appended later. Offset 0 means all points. The point at that offset may be deleted.
- *  TNF_ENOTFOUND if no block is at that offset, or if the file was compacted since this handle
- *  returned offsets. After compaction all points have new offsets, so read from 0. Until then this
- *  handle refuses all offsets, even those that tnf_points_append() returns after the compaction: it
- *  cannot tell them from old ones.
- *
- *  If `offset` is the last point that this handle returned, only new blocks are read; for any other
- *  offset, the blocks before it are followed first. */
-TNF_API TNF_CHECKED tnf_status tnf_points_after(tnf_points *points, uint64_t offset,
+/** Calls `take` for all points in file order, under one shared lock. Uses memory for one point
+ *  only. */
+TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, tnf_point_take_fn take,
+                                               void *ctx, tnf_error *error);
+/** Calls `take` for all points after a point, in file order: the next page of a listing, or those
+ *  that were appended since. Reads only what follows. An id with the offset 0 means all points. The
+ *  point may be deleted, unless it was shredded. TNF_ENOTFOUND if the id is stale in another way:
+ *  then the file was compacted, so read from the beginning. */
+TNF_API TNF_CHECKED tnf_status tnf_points_after(tnf_points *points, tnf_point_id id,
                                                 tnf_point_take_fn take, void *ctx,
                                                 tnf_error *error);
-/** Reads one point. TNF_ENOTFOUND if it is deleted, or if the file was compacted meanwhile. */
-TNF_API TNF_CHECKED tnf_status tnf_points_read(tnf_point *out, tnf_points *points, uint64_t offset,
+/** Reads one point. TNF_ENOTFOUND if the id is stale. */
+TNF_API TNF_CHECKED tnf_status tnf_points_read(tnf_point *out, tnf_points *points, tnf_point_id id,
                                                tnf_error *error);
 /** Decodes the application data of a point to a tree, valid until the next call of this function;
  *  NULL if there is none. It may be called inside tnf_points_each(). */
 TNF_API TNF_CHECKED tnf_status tnf_points_value(const tnf_value **out, tnf_points *points,
                                                 const tnf_point *point, tnf_error *error);
+/** Decodes the coordinates of a point that are not numbers (resolution "string" or "json") to an
+ *  array, valid until the next call of this function; NULL if they are numbers or of another type.
+ *  TNF_EFORMAT if the bytes are not such coordinates. It may be called inside tnf_points_each(). */
+TNF_API TNF_CHECKED tnf_status tnf_points_values(const tnf_value **out, tnf_points *points,
+                                                 const tnf_point *point, tnf_error *error);
 
 /** Makes a point from a line of JSON, {"app":…,"values":[…]}. Every number must fit the type of the
- *  space; "NaN", "Infinity" and "-Infinity" are strings. The point is valid until the next append.
- */
+ *  space; "NaN", "Infinity" and "-Infinity" are strings. In a space of strings every value is a
+ *  string, in a space of JSON anything. The point is valid until the next append. */
 TNF_API TNF_CHECKED tnf_status tnf_points_parse(tnf_point *out, tnf_points *points,
                                                 const char *text, size_t n, tnf_error *error);
-/** Appends n points: all of them or none. Writes their offsets to `offsets`, which may be NULL. */
-TNF_API TNF_CHECKED tnf_status tnf_points_append(uint64_t *offsets, tnf_points *points,
+/** Appends n points: all of them or none. Writes their ids to `ids`, which may be NULL. */
+TNF_API TNF_CHECKED tnf_status tnf_points_append(tnf_point_id *ids, tnf_points *points,
                                                  const tnf_point *batch, size_t n,
                                                  tnf_error *error);
 
 /** Appends one point: its application data (NULL: none) and the n bytes of its vector. Writes its
- *  offset to *offset, which may be NULL. */
-TNF_API TNF_CHECKED tnf_status tnf_points_add(uint64_t *offset, tnf_points *points,
+ *  id to *id, which may be NULL. */
+TNF_API TNF_CHECKED tnf_status tnf_points_add(tnf_point_id *id, tnf_points *points,
                                               const tnf_value *app, const void *vector, size_t n,
                                               tnf_error *error);
 
@@ -194,25 +221,35 @@ TNF_API TNF_CHECKED tnf_status tnf_points_add(uint64_t *offset, tnf_points *poin
 enum {
     TNF_POINTS_SHRED = 1,        /**< delete: also overwrite the bytes */
     TNF_POINTS_DROP_UNKNOWN = 2, /**< compact: remove blocks of unknown types */
-    TNF_POINTS_IN_PLACE = 4      /**< set_attributes: a power cut may leave them half written */
+    TNF_POINTS_IN_PLACE = 4,     /**< set_attributes: a power cut may leave them half written */
+    TNF_POINTS_UNCHECKED = 8     /**< delete: do not compare the hashes of ids */
 };
 
-/** Deletes the points (or unknown blocks) at n offsets: all of them or none. Deleting a deleted
- *  point is allowed. TNF_ENOTFOUND, and nothing is done, if there is no block at an offset. */
-TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const uint64_t *offsets,
+/** Deletes n points: all of them or none. TNF_ENOTFOUND, and nothing is done, if an id is stale;
+ *  error->offset is that of the first such id in the file. With TNF_POINTS_UNCHECKED deletes
+ *  whatever block is at the offsets (also of an unknown type); then deleting a deleted point is
+ *  allowed, and all offsets are refused if the file was compacted since this handle returned
+ *  points. */
+TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const tnf_point_id *ids,
                                                  size_t n, unsigned flags, tnf_error *error);
+/** Deletes all points whose application data equals a value, as JSON compares: members in any
+ *  order, 1 equals 1.0. NULL: those without application data, or with the value null. Writes their
+ *  number to *deleted, which may be NULL. TNF_ENOTFOUND if there are none. */
+TNF_API TNF_CHECKED tnf_status tnf_points_delete_app(uint64_t *deleted, tnf_points *points,
+                                                     const tnf_value *app, unsigned flags,
+                                                     tnf_error *error);
 
 /** Called on the caller's thread for each point, with its old and new offset, when the file has
  * been compacted. */
 typedef void (*tnf_points_moved_fn)(void *ctx, uint64_t from, uint64_t to);
 
 /** Frees the space of deleted points: writes a new file, which takes the name of the old one.
- *  `moved` may be NULL; the caller's offsets are then refused, see tnf_points_after(). */
+ *  `moved` may be NULL. The hash of an id does not change: only its offset. */
 TNF_API TNF_CHECKED tnf_status tnf_points_compact(tnf_points *points, unsigned flags,
                                                   tnf_points_moved_fn moved, void *ctx,
                                                   tnf_error *error);
-/** Sets the application's attributes (NULL: none). In most cases this compacts the file. Then older
- *  offsets are refused, see tnf_points_after(). */
+/** Sets the application's attributes (NULL: none). In most cases this compacts the file, so that
+ *  older ids are stale. */
 TNF_API TNF_CHECKED tnf_status tnf_points_set_attributes(tnf_points *points,
                                                          const tnf_value *attributes,
                                                          unsigned flags, tnf_error *error);
