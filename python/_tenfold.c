@@ -124,8 +124,10 @@ static int module_exec(PyObject *module)
     st->tensor_type = add_type(module, &tensor_spec, true);
     st->array_type = add_type(module, &array_spec, true);
     st->emb_type = add_type(module, &emb_spec, true);
+    st->points_type = add_type(module, &points_spec, true);
+    st->params_type = add_type(module, &params_spec, true);
     if (!st->make_error || !st->dtypes || !st->handle_type || !st->file_type || !st->tensor_type ||
-        !st->array_type || !st->emb_type)
+        !st->array_type || !st->emb_type || !st->points_type || !st->params_type)
         return -1;
     return PyModule_AddStringConstant(module, "version", tnf_version());
 }
@@ -138,6 +140,8 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT((PyObject *)st->tensor_type);
     Py_VISIT((PyObject *)st->array_type);
     Py_VISIT((PyObject *)st->emb_type);
+    Py_VISIT((PyObject *)st->points_type);
+    Py_VISIT((PyObject *)st->params_type);
     Py_VISIT(st->make_error);
     Py_VISIT(st->values);
     Py_VISIT(st->asarray);
@@ -154,6 +158,8 @@ static int module_clear(PyObject *module)
     Py_CLEAR(st->tensor_type);
     Py_CLEAR(st->array_type);
     Py_CLEAR(st->emb_type);
+    Py_CLEAR(st->points_type);
+    Py_CLEAR(st->params_type);
     Py_CLEAR(st->make_error);
     Py_CLEAR(st->values);
     Py_CLEAR(st->asarray);

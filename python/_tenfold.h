@@ -41,7 +41,8 @@
 
 /** The state of one interpreter: the extension has no static data that changes. */
 typedef struct state {
-    PyTypeObject *handle_type, *file_type, *tensor_type, *array_type, *emb_type;
+    PyTypeObject *handle_type, *file_type, *tensor_type, *array_type, *emb_type, *points_type,
+        *params_type;
     PyObject *make_error; /**< tenfold._errors.make */
     PyObject *values;     /**< the module tenfold._values, or NULL */
     PyObject *asarray;    /**< numpy.asarray, or NULL; Py_None: numpy is not installed */
@@ -312,7 +313,8 @@ PyObject *report_tuple(const tnf_report *report);
 #define FAST_KEYWORDS(function)                                                                    \
     (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
-extern PyType_Spec file_spec, handle_spec, tensor_spec, array_spec, emb_spec;
+extern PyType_Spec file_spec, handle_spec, tensor_spec, array_spec, emb_spec, points_spec,
+    params_spec;
 
 /** Memory that lives as long as the list `arena`, which gets a capsule of it. NULL with
  *  MemoryError. */
