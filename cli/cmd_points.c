@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_RANK 64u
-
 int points_error(const char *path, const tnf_error *error)
 {
     bool system = exit_code(error->status) == EXIT_IO;
@@ -50,19 +48,33 @@ bool points_how(tnf_points_options *out, const points_options *o, bool write)
 
 /* ------------------------------------------------------------------- create */
 
-static bool parse_dims(const char *text, uint64_t dims[MAX_RANK], uint32_t *rank)
+/* Parses "2,3". The result must be freed; NULL after reporting an error. */
+static uint64_t *parse_dims(const char *text, uint32_t *rank)
 {
-    char *end = NULL;
-    for (*rank = 0; text && *rank < MAX_RANK; text = end + 1) {
-        if (!number_parse(&dims[*rank], text, &end) || (*end && *end != ','))
+    size_t room = 1;
+    for (const char *p = text; *p; p++)
+        room += *p == ',';
+    uint64_t *dims = calloc(room, sizeof *dims);
+    if (!dims)
+        return memory_error(), NULL;
+    char *end = (char *)(uintptr_t)text;
+    for (*rank = 0; *rank < room; (*rank)++)
+        if (!number_parse(&dims[*rank], end + (*rank > 0), &end) || *end != (*rank + 1 < room ? ',' : 0))
             break;
-        (*rank)++;
-        if (!*end)
-            return true;
-    }
-    usage_error("points: --dims takes numbers separated by commas, not '%s'",
-                text ? text : "nothing");
-    return false;
+    if (*rank == room)
+        return dims;
+    free(dims);
+    usage_error("points: --dims takes numbers separated by commas, not '%s'", text);
+    return NULL;
+}
+
+/* The type of coordinates, or the name of one that is not a number. */
+static bool parse_resolution(tnf_space *space, const char *text)
+{
+    bool word = !strcasecmp(text, "string") || !strcasecmp(text, "json");
+    space->resolution = !word ? NULL : !strcasecmp(text, "json") ? "json" : "string";
+    space->type = word ? NULL : tnf_type_spelled(strcasecmp(text, "bool") ? text : "bit");
+    return word || space->type;
 }
 
 static void print_created(const tnf_space *space)
@@ -75,155 +87,54 @@ static void print_created(const tnf_space *space)
         json_uint(&j, space->dims[i]);
     json_close(&j, ']');
     json_key(&j, "resolution");
-    json_text(&j, space->type->id);
+    json_text(&j, space->type ? space->type->id : space->resolution);
     json_close(&j, '}');
     putchar('\n');
 }
 
-static int create_points(const points_options *o, const char *path)
+static int create_space(const points_options *o, tnf_space *space, const char *path)
 {
-    uint64_t dims[MAX_RANK];
     tnf_points_options how;
     tnf_error error;
     tnf_points *points;
     tnf_value attributes = { .kind = TNF_JSON };
-    tnf_space space = { .size = sizeof space, .dims = dims };
-    if (!o->dims || !o->resolution)
-        return usage_error("points: create needs --dims and --resolution");
-    if (!points_how(&how, o, true) || !parse_dims(o->dims, dims, &space.rank))
+    if (!points_how(&how, o, true))
         return EXIT_USAGE;
-    space.type = tnf_type_spelled(strcasecmp(o->resolution, "bool") ? o->resolution : "bit");
-    if (!space.type)
-        return usage_error("points: unknown type '%s'", o->resolution);
-    space.pack = o->pack == TNF_POINTS_SNAPPY;
     if (o->attributes) {
         attributes.as.s = o->attributes;
         attributes.n = strlen(o->attributes);
-        space.attributes = &attributes;
+        space->attributes = &attributes;
     }
     stop_state before;
     stop_catch(&before);
-    tnf_status status = tnf_points_create(&points, path, &space, &how, &error);
+    tnf_status status = tnf_points_create(&points, path, space, &how, &error);
     stop_release(&before, status == TNF_ECANCELLED);
     if (!was_done(status))
         return points_error(path, &error);
     tnf_points_close(points);
     if (o->json)
-        print_created(&space);
+        print_created(space);
     return status == TNF_OK ? EXIT_DONE : points_error(path, &error);
 }
 
-/* ----------------------------------------------------------------------- rm */
-
-static int delete_points(const cli_state *cli, const points_options *o, tnf_points *points,
-                         char **texts, size_t n, const char *path)
+static int create_points(const points_options *o, const char *path)
 {
-    tnf_error error;
-    uint64_t *offsets = malloc(n * sizeof *offsets);
-    if (!offsets)
-        return memory_error();
-    for (size_t i = 0; i < n; i++) {
-        char *end;
-        if (number_parse(&offsets[i], texts[i], &end) && !*end)
-            continue;
-        free(offsets);
-        return usage_error("points: '%s' is not an offset", texts[i]);
-    }
-    stop_state before;
-    stop_catch(&before);
-    tnf_status status = tnf_points_delete(points, offsets, n, o->shred ? TNF_POINTS_SHRED : 0,
-                                          &error);
-    stop_release(&before, status == TNF_ECANCELLED);
-    free(offsets);
-    if (was_done(status) && o->json)
-        printf("{\"deleted\":%zu}\n", n);
-    else if (was_done(status) && !cli->quiet)
-        fprintf(stderr, "%zu point%s deleted\n", n, n == 1 ? "" : "s");
-    return status == TNF_OK ? EXIT_DONE : points_error(path, &error);
-}
-
-/* ------------------------------------------------------------------ compact */
-
-/* Nothing is printed until the first point has moved, so an error leaves no incomplete document. */
-typedef struct moves {
-    json json;
-    bool begun;
-} moves;
-
-static void begin_moves(moves *m)
-{
-    if (m->begun)
-        return;
-    m->begun = true;
-    json_open(&m->json, '{');
-    json_key(&m->json, "moved");
-    json_open(&m->json, '[');
-}
-
-static void on_moved(void *ctx, uint64_t from, uint64_t to)
-{
-    moves *m = ctx;
-    begin_moves(m);
-    json_open(&m->json, '[');
-    json_uint(&m->json, from);
-    json_uint(&m->json, to);
-    json_close(&m->json, ']');
-}
-
-static void end_moves(moves *m, const struct stat *before, const struct stat *after)
-{
-    begin_moves(m);
-    json_close(&m->json, ']');
-    json_key(&m->json, "before");
-    json_uint(&m->json, (uint64_t)before->st_size);
-    json_key(&m->json, "after");
-    json_uint(&m->json, (uint64_t)after->st_size);
-    json_close(&m->json, '}');
-    putchar('\n');
-}
-
-static int compact_points(const cli_state *cli, const points_options *o, tnf_points *points,
-                          const char *path)
-{
-    tnf_error error;
-    struct stat before, after;
-    moves list = { .json = { stdout, false } };
-    unsigned flags = o->drop_unknown ? TNF_POINTS_DROP_UNKNOWN : 0;
-    if (stat(path, &before) != 0)
-        memset(&before, 0, sizeof before);
-    stop_state caught;
-    stop_catch(&caught);
-    tnf_status status = tnf_points_compact(points, flags, o->json ? on_moved : NULL, &list, &error);
-    stop_release(&caught, status == TNF_ECANCELLED);
-    if (!was_done(status))
-        return points_error(path, &error);
-    if (stat(path, &after) != 0)
-        memset(&after, 0, sizeof after);
-    if (o->json)
-        end_moves(&list, &before, &after);
-    else if (!cli->quiet)
-        fprintf(stderr, "%" PRIu64 " bytes became %" PRIu64 "\n", (uint64_t)before.st_size,
-                (uint64_t)after.st_size);
-    return status == TNF_OK ? EXIT_DONE : points_error(path, &error);
+    tnf_space space = TNF_SPACE_INIT;
+    if (!o->dims || !o->resolution)
+        return usage_error("points: create needs --dims and --resolution");
+    if (!parse_resolution(&space, o->resolution))
+        return usage_error("points: unknown type '%s'", o->resolution);
+    uint64_t *dims = parse_dims(o->dims, &space.rank);
+    if (!dims)
+        return EXIT_USAGE;
+    space.dims = dims;
+    space.pack = o->pack == TNF_POINTS_SNAPPY;
+    int code = create_space(o, &space, path);
+    free(dims);
+    return code;
 }
 
 /* ------------------------------------------------------------------ command */
-
-static int change_points(const cli_state *cli, const points_options *o, bool rm, int argc,
-                         char **argv)
-{
-    tnf_points_options how;
-    tnf_error error;
-    tnf_points *points;
-    if (!points_how(&how, o, true))
-        return EXIT_USAGE;
-    if (tnf_points_open(&points, argv[0], &how, &error) != TNF_OK)
-        return points_error(argv[0], &error);
-    int code = rm ? delete_points(cli, o, points, argv + 1, (size_t)argc - 1, argv[0])
-                  : compact_points(cli, o, points, argv[0]);
-    tnf_points_close(points);
-    return code;
-}
 
 static int run_points(const cli_state *cli, const void *options, int argc, char **argv)
 {
@@ -245,16 +156,19 @@ static int run_points(const cli_state *cli, const void *options, int argc, char 
                            argv[0]);
     if (argc > 1 && verb != 3)
         return usage_error("points: unexpected argument '%s'", argv[1]);
-    if (argc == 1 && verb == 3)
-        return usage_error("points: rm needs the offsets of points");
+    if (verb > 0 && (o->after || o->limit))
+        return usage_error("points: --after and --limit are options of list");
+    if (verb != 3 && (o->app || o->unchecked))
+        return usage_error("points: --app and --unchecked are options of rm");
     switch (verb) {
     case 1:
         return create_points(o, argv[0]);
     case 2:
         return points_add(cli, o, argv[0]);
     case 3:
+        return points_rm(cli, o, argc, argv);
     case 4:
-        return change_points(cli, o, verb == 3, argc, argv);
+        return points_compact(cli, o, argv[0]);
     default:
         return points_list(cli, o, argv[0]);
     }
@@ -267,11 +181,17 @@ static const opt table[] = {
     { "jsonl", 0, OPT_FLAG, AT(jsonl), NULL, NULL,
       "List each point as a line of JSON, which add can read." },
     { "csv", 0, OPT_FLAG, AT(csv), NULL, NULL,
-      "List as CSV, or read CSV. The columns are offset (not for add), app, coordinates." },
+      "List as CSV, or read CSV. The columns are id (ignored by add), app, coordinates." },
+    { "after", 0, OPT_TEXT, AT(after), "ID", NULL,
+      "list: begin after this point, which may be deleted; with --limit, the next page." },
+    { "limit", 'n', OPT_TEXT, AT(limit), "N", NULL,
+      "list: stop after N points. If more follow, a message gives the ID for --after, in JSON as "
+      "\"next\"." },
     { "dims", 0, OPT_TEXT, AT(dims), "N,N...", NULL, "create: the dimensions of the space." },
     { "resolution", 0, OPT_TEXT, AT(resolution), "DTYPE",
-      "bit|u8|i8|u16|i16|u32|i32|u64|i64|f32|f64",
-      "create: the type of a coordinate: bit, u8 to u64, i8 to i64, f32 or f64." },
+      "bit|u8|i8|u16|i16|u32|i32|u64|i64|f16|f32|f64|string|json",
+      "create: the type of a coordinate: bit, u8 to u64, i8 to i64, f32, f64, f16 (of a later "
+      "revision of the format), string, or json (any value)." },
     { "attributes", 0, OPT_TEXT, AT(attributes), "JSON", NULL,
       "create: attributes of the space [{}]." },
     { "pack", 0, OPT_CHOICE, AT(pack), "HOW", "auto|none|gzip|snappy",
@@ -279,6 +199,10 @@ static const opt table[] = {
       "becomes the setting of the file." },
     { "pack-app", 0, OPT_FLAG, AT(pack_app), NULL, NULL,
       "add: compress application data too, with snappy." },
+    { "app", 0, OPT_TEXT, AT(app), "JSON", NULL,
+      "rm: delete all points with this application data; null: those without any." },
+    { "unchecked", 0, OPT_FLAG, AT(unchecked), NULL, NULL,
+      "rm: take offsets instead of ids, and delete whatever is there now." },
     { "shred", 0, OPT_FLAG, AT(shred), NULL, NULL, "rm: also overwrite the bytes." },
     { "drop-unknown", 0, OPT_FLAG, AT(drop_unknown), NULL, NULL,
       "compact: leave out blocks of unknown types." },
@@ -300,8 +224,10 @@ static const example examples[] = {
     { "tenfold points create space.vsdb --dims 3 --resolution f32", "an empty space" },
     { "echo '{\"app\":{\"id\":1},\"values\":[1,2,3]}' | tenfold points add space.vsdb",
       "a point, on the disk when the command ends" },
-    { "tenfold points space.vsdb --json", "all points, with their offsets" },
-    { "tenfold points rm space.vsdb 17", "delete the point at offset 17" },
+    { "tenfold points space.vsdb --json", "all points, with their ids" },
+    { "tenfold points space.vsdb --jsonl -n 1000 --after 16:0a1b2c3d", "the next 1000 points" },
+    { "tenfold points rm space.vsdb 16:0a1b2c3d", "delete a point by its id" },
+    { "tenfold points rm space.vsdb --app '{\"id\":1}'", "delete points by their data" },
     { "tenfold points compact space.vsdb", "free the space of deleted points" },
     { "tenfold points damaged.vsdb --salvage --jsonl | tenfold points add new.vsdb",
       "the intact points of a damaged file" },
@@ -310,13 +236,14 @@ static const example examples[] = {
 
 const command cmd_points = {
     .name = "points",
-    .args = "[list|create|add|rm|compact] FILE [OFFSET...]",
+    .args = "[list|create|add|rm|compact] FILE [ID...]",
     .summary = "list, add and delete the points of a VS file",
-    .about = "Lists the points of a VS file: offset, application data and coordinates. The offset "
-             "identifies a point until the file is compacted.\n\nadd reads points from standard "
+    .about = "Lists the points of a VS file: id, application data and coordinates. An id is "
+             "OFFSET:HASH. If the point is deleted or moves (compact moves points), the id is "
+             "refused; it is never taken for a different point.\n\nadd reads points from standard "
              "input, as lines of JSON ({\"app\":...,\"values\":[...]}) or as CSV, and appends them "
              "as one batch: all of them, or none if one is wrong. rm deletes points by their "
-             "offsets: all of them, or none. compact writes a new file without the deleted "
+             "ids: all of them, or, if one id is stale, none (exit code 3). compact writes a new file without the deleted "
              "points.\n\nAny number of processes may do this at once: each takes the locks that "
              "the format requires. When the command ends, its changes are on the disk. After a "
              "signal or a crash, a batch or a deletion is either complete or has no effect.",

@@ -12,7 +12,8 @@ typedef struct points_options {
     const char *dims, *resolution, *attributes;
     int pack;
     bool pack_app, no_sync, no_lock, msb, shred, drop_unknown, salvage;
-    const char *wait;
+    bool unchecked;
+    const char *wait, *after, *limit, *app;
 } points_options;
 
 /* Reports an error of a VS file in the same form as the reading commands. */
@@ -21,7 +22,13 @@ int points_error(const char *path, const tnf_error *error);
  * signals that stop.h catches end a call. */
 bool points_how(tnf_points_options *out, const points_options *o, bool write);
 
+/* Parses an id of the user; returns false after reporting an error. */
+bool points_parse_id(tnf_point_id *out, const char *text);
+
 int points_list(const cli_state *cli, const points_options *o, const char *path);
 int points_add(const cli_state *cli, const points_options *o, const char *path);
+/* argv: the file, and ids. */
+int points_rm(const cli_state *cli, const points_options *o, int argc, char **argv);
+int points_compact(const cli_state *cli, const points_options *o, const char *path);
 
 #endif

@@ -2,8 +2,8 @@
 /* tenfold points add FILE: appends points from standard input as one batch: all or none.
  *
  * A CSV record becomes a line of JSON, which the library reads, so that both have the same rules.
- * The first record is a header if one of its fields is "app" or "offset", or if its last field is
- * not a number. The column "app" has application data (as JSON), "offset" is ignored, and every
+ * The first record is a header if one of its fields is "app", "id" or "offset", or if its last field is
+ * not a number. The column "app" has application data (as JSON), "id" and "offset" are ignored, and every
  * other column is a coordinate.
  */
 #include "array.h"
@@ -32,7 +32,7 @@ typedef struct adding {
     text fields; /* the fields of the record, each NUL-terminated */
     size_t *at;  /* the position of each field */
     size_t nfields, fields_room;
-    int app, offset; /* columns; -1: none */
+    int app, id, offset; /* columns; -1: none */
     bool has_head;
 } adding;
 
@@ -174,10 +174,14 @@ static void take_head(adding *a)
 {
     bool head = !is_number(field_text(a, a->nfields - 1));
     for (size_t i = 0; i < a->nfields; i++) {
-        bool app = !strcmp(field_text(a, i), "app"), offset = !strcmp(field_text(a, i), "offset");
-        head = head || app || offset;
-        a->app = app ? (int)i : a->app;
-        a->offset = offset ? (int)i : a->offset;
+        const char *name = field_text(a, i);
+        int *column = !strcmp(name, "app")      ? &a->app
+                      : !strcmp(name, "id")     ? &a->id
+                      : !strcmp(name, "offset") ? &a->offset
+                                                : NULL;
+        head = head || column;
+        if (column)
+            *column = (int)i;
     }
     a->has_head = head;
 }
@@ -206,7 +210,7 @@ static int add_record(adding *a)
     put_text(t, ",\"values\":[", 11);
     for (size_t i = 0; i < a->nfields; i++) {
         const char *f = field_text(a, i), *odd = odd_number(f);
-        if ((int)i == a->app || (int)i == a->offset)
+        if ((int)i == a->app || (int)i == a->id || (int)i == a->offset)
             continue;
         put_text(t, first ? "" : ",", first ? 0 : 1);
         if (odd)
@@ -225,7 +229,7 @@ static int add_csv(adding *a)
 {
     int code = EXIT_DONE;
     bool begun = false;
-    a->app = a->offset = -1;
+    a->app = a->id = a->offset = -1;
     for (ssize_t n; code == EXIT_DONE && (n = next_line(a)) >= 0;) {
         if (n == 0)
             continue;
@@ -241,8 +245,9 @@ static int add_csv(adding *a)
 
 /* ---------------------------------------------------------------------- add */
 
-static void put_json(const adding *a, const uint64_t *offsets)
+static void put_json(const adding *a, const tnf_point_id *ids)
 {
+    char id[TNF_POINT_ID_TEXT];
     json j = { stdout, false };
     json_open(&j, '{');
     json_key(&j, "added");
@@ -250,7 +255,14 @@ static void put_json(const adding *a, const uint64_t *offsets)
     json_key(&j, "offsets");
     json_open(&j, '[');
     for (size_t i = 0; i < a->n; i++)
-        json_uint(&j, offsets[i]);
+        json_uint(&j, ids[i].offset);
+    json_close(&j, ']');
+    json_key(&j, "ids");
+    json_open(&j, '[');
+    for (size_t i = 0; i < a->n; i++) {
+        tnf_point_id_text(id, ids[i]);
+        json_text(&j, id);
+    }
     json_close(&j, ']');
     json_close(&j, '}');
     putchar('\n');
@@ -259,18 +271,18 @@ static void put_json(const adding *a, const uint64_t *offsets)
 static int append_points(const cli_state *cli, adding *a, const points_options *o, const char *path)
 {
     tnf_error error;
-    uint64_t *offsets = malloc((a->n + 1) * sizeof *offsets);
-    if (!offsets)
+    tnf_point_id *ids = malloc((a->n + 1) * sizeof *ids);
+    if (!ids)
         return memory_error();
     stop_state before;
     stop_catch(&before);
-    tnf_status status = tnf_points_append(offsets, a->points, a->batch, a->n, &error);
+    tnf_status status = tnf_points_append(ids, a->points, a->batch, a->n, &error);
     stop_release(&before, status == TNF_ECANCELLED);
     if (was_done(status) && o->json)
-        put_json(a, offsets);
+        put_json(a, ids);
     else if (was_done(status) && !cli->quiet)
         fprintf(stderr, "%zu point%s added\n", a->n, a->n == 1 ? "" : "s");
-    free(offsets);
+    free(ids);
     return status == TNF_OK ? EXIT_DONE : points_error(path, &error);
 }
 

@@ -154,7 +154,8 @@ static tnf_status rewrite_file(struct compact *k, tnf_points_moved_fn moved, voi
     close(old); /* also releases its lock; waiting processes then check the name again */
     p->chain.size = k->to;
     p->tail = TNF_VS_HEADER;
-    p->last = p->seen = 0;
+    p->last = 0;
+    p->seen = (tnf_point_id) { 0 };
     p->moved = !moved && (p->moved || p->used);
     tnf_points_forget(p);
     return done != TNF_OK ? done : status;
@@ -265,7 +266,7 @@ static tnf_status set_packed(tnf_points *p, const tnf_buf *packed, unsigned flag
     m.attributes = (tnf_str) { (const char *)packed->p, packed->n };
     tnf_buf_init(&block, &p->alloc, UINT64_MAX);
     tnf_vs_put_meta(&block, &m, p->options.varint_msb);
-    tnf_status status = tnf_buf_status(&block, "the meta block", e);
+    tnf_status status = tnf_points_check_meta(&block, e);
     if (status == TNF_OK)
         status = set_meta(p, &block, flags, e);
     tnf_buf_free(&block);

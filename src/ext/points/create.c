@@ -13,16 +13,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_named(const tnf_space *s, const char *name)
+{
+    return !s->type && s->resolution && strcmp(s->resolution, name) == 0;
+}
+
+static tnf_status check_resolution(const tnf_space *s, int8_t *out, tnf_error *e)
+{
+    *out = is_named(s, "string") ? TNF_VS_STRING : TNF_VS_JSON;
+    if (is_named(s, "string") || is_named(s, "json") ||
+        (s->type && tnf_vs_resolution(s->type, out)))
+        return TNF_OK;
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "%s is not a resolution of VS; use bit, u8 to u64, i8 to i64, f16, f32, f64, "
+                    "string or json",
+                    s->type ? s->type->id : s->resolution ? TNF_VISIBLE(s->resolution) : "nothing");
+}
+
 static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)
 {
     TNF_TRY(tnf_need_array(s->dims, s->rank, "dims", e));
     *m = (tnf_vs_meta) { .dims = s->dims, .rank = s->rank, .pack = s->pack, .paging = s->paging };
-    if (!s->type || s->type == tnf_type_of(TNF_F16) || !tnf_vs_resolution(s->type, &m->resolution))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s is not a resolution of VS; use bit, u8 to u64, i8 to i64, f32 or f64",
-                        s->type ? s->type->id : "nothing");
+    TNF_TRY(check_resolution(s, &m->resolution, e));
     if (s->rank == 0 && !s->scalar)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a space needs at least one dimension");
+    if (s->rank > TNF_POINTS_META_MOST)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a space of rank %u is too large", s->rank);
     for (uint32_t i = 0; i < s->rank; i++)
         if (s->dims[i] == 0 || s->dims[i] > UINT32_MAX)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -45,7 +61,10 @@ static tnf_status compose_head(tnf_points *p, tnf_vs_meta *m, const tnf_value *a
     m->attributes = (tnf_str) { (const char *)packed.p, packed.n };
     if (status == TNF_OK) {
         tnf_vs_put_meta(b, m, p->options.varint_msb);
+        status = tnf_points_check_meta(b, e);
         tnf_buf_u8(b, TNF_VS_END);
+    }
+    if (status == TNF_OK) {
         status = tnf_buf_status(b, "the meta block", e);
     }
     tnf_buf_free(&packed);

@@ -20,31 +20,49 @@
 
 #define WIPE ((size_t)64 << 10)
 
-/* Checks that each offset is a block that may be deleted. The offsets are sorted. Removes
- * duplicates and, unless shredding, blocks that are already blank. */
-static tnf_status check_offsets(tnf_points *p, uint64_t *sorted, size_t *n, bool shred,
-                                tnf_error *e)
+struct wanted {
+    tnf_point_id *ids; /* sorted by offset */
+    size_t n;
+    uint64_t *offsets; /* of the blocks to change, ascending; as much room as for ids */
+    size_t kept;
+    bool unchecked, shred;
+};
+
+/* Checks a block that has the offset of ids[i], against all ids of that offset. */
+static tnf_status check_block(tnf_points *p, struct wanted *w, size_t *i, tnf_error *e)
 {
-    tnf_vs_chain *c = &p->chain;
-    size_t kept = 0;
-    TNF_TRY(tnf_points_check_moved(p, e));
+    const tnf_vs_chain *c = &p->chain;
+    bool blank = c->type == TNF_VS_BLANK;
+    if (c->type == TNF_VS_META && w->unchecked)
+        return tnf_fail(e, TNF_EINVAL, c->at, "this is the meta block, which cannot be deleted");
+    for (; *i < w->n && w->ids[*i].offset == c->at; (*i)++)
+        if (!w->unchecked)
+            TNF_TRY(tnf_points_match_live(p, w->ids[*i], e));
+    if (w->shred || !blank)
+        w->offsets[w->kept++] = c->at;
+    return TNF_OK;
+}
+
+/* Checks that each id is of a block that may be deleted. Leaves out duplicates and, unless
+ * shredding, blocks that are already blank. */
+static tnf_status check_wanted(tnf_points *p, struct wanted *w, tnf_error *e)
+{
+    const tnf_vs_chain *c = &p->chain;
+    if (w->unchecked)
+        TNF_TRY(tnf_points_check_moved(p, e));
     p->used = true;
     tnf_points_rewind(p, TNF_VS_HEADER);
-    for (size_t i = 0; i < *n;) {
+    for (size_t i = 0; i < w->n;) {
+        uint64_t wanted = w->ids[i].offset;
         TNF_TRY(tnf_points_next(p, e));
-        if (c->type == TNF_VS_END || c->at > sorted[i])
-            return tnf_fail(e, TNF_ENOTFOUND, sorted[i], "there is no point at this offset");
-        if (c->at < sorted[i])
-            continue;
-        if (c->type == TNF_VS_META)
-            return tnf_fail(e, TNF_EINVAL, c->at,
-                            "this is the meta block, which cannot be deleted");
-        while (i < *n && sorted[i] == c->at)
-            i++;
-        if (shred || c->type != TNF_VS_BLANK)
-            sorted[kept++] = c->at;
+        bool passed = c->type == TNF_VS_END || c->at > wanted;
+        if (passed && w->unchecked)
+            return tnf_fail(e, TNF_ENOTFOUND, wanted, "there is no point at this offset");
+        if (passed)
+            return tnf_points_match_live(p, w->ids[i], e);
+        if (c->at == wanted)
+            TNF_TRY(check_block(p, w, &i, e));
     }
-    *n = kept;
     return TNF_OK;
 }
 
@@ -156,11 +174,9 @@ static tnf_status delete_noted(tnf_points *p, const uint64_t *sorted, size_t n, 
                     why.message);
 }
 
-static tnf_status delete_sorted(tnf_points *p, uint64_t *sorted, size_t n, bool shred, tnf_error *e)
+tnf_status tnf_points_delete_sorted(tnf_points *p, const uint64_t *sorted, size_t n, bool shred,
+                                    tnf_error *e)
 {
-    TNF_TRY(check_offsets(p, sorted, &n, shred, e));
-    if (n == 0)
-        return TNF_OK;
     if (n > 1 || shred)
         return delete_noted(p, sorted, n, shred, e);
     TNF_TRY(tnf_points_go_on(p, e));
@@ -168,31 +184,51 @@ static tnf_status delete_sorted(tnf_points *p, uint64_t *sorted, size_t n, bool 
     return tnf_disk_sync_done(p, p->fd, e);
 }
 
-static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, unsigned flags,
+static int id_compare(const void *a, const void *b)
+{
+    const tnf_point_id *x = a, *y = b;
+    return tnf_u64_compare(&x->offset, &y->offset);
+}
+
+static tnf_status delete_wanted(tnf_points *p, struct wanted *w, tnf_error *e)
+{
+    qsort(w->ids, w->n, sizeof *w->ids, id_compare);
+    TNF_TRY(check_wanted(p, w, e));
+    return w->kept ? tnf_points_delete_sorted(p, w->offsets, w->kept, w->shred, e) : TNF_OK;
+}
+
+static tnf_status delete_ids(tnf_points *p, const tnf_point_id *ids, size_t n, unsigned flags,
                              tnf_error *e)
 {
-    if (n > SIZE_MAX / sizeof *offsets)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are too many offsets");
-    uint64_t *sorted = tnf_alloc(&p->alloc, n * sizeof *sorted);
-    if (!sorted)
-        return tnf_no_memory("offsets", e);
-    memcpy(sorted, offsets, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, tnf_u64_compare);
-    tnf_status status = delete_sorted(p, sorted, n, flags & TNF_POINTS_SHRED, e);
-    tnf_free(&p->alloc, sorted, n * sizeof *sorted);
+    struct wanted w = { .n = n,
+                        .unchecked = flags & TNF_POINTS_UNCHECKED,
+                        .shred = flags & TNF_POINTS_SHRED };
+    if (n > SIZE_MAX / sizeof *ids)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are too many ids");
+    w.ids = tnf_alloc(&p->alloc, n * sizeof *w.ids);
+    w.offsets = tnf_alloc(&p->alloc, n * sizeof *w.offsets);
+    tnf_status status = TNF_OK;
+    if (w.ids && w.offsets) {
+        memcpy(w.ids, ids, n * sizeof *ids);
+        status = delete_wanted(p, &w, e);
+    } else {
+        status = tnf_no_memory("ids", e);
+    }
+    tnf_free(&p->alloc, w.ids, n * sizeof *w.ids);
+    tnf_free(&p->alloc, w.offsets, n * sizeof *w.offsets);
     return status;
 }
 
-tnf_status tnf_points_delete(tnf_points *p, const uint64_t *offsets, size_t n, unsigned flags,
+tnf_status tnf_points_delete(tnf_points *p, const tnf_point_id *ids, size_t n, unsigned flags,
                              tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
-    TNF_TRY(tnf_need_array(offsets, n, "offsets", e));
-    TNF_TRY(tnf_points_check_flags(flags, TNF_POINTS_SHRED, e));
+    TNF_TRY(tnf_need_array(ids, n, "ids", e));
+    TNF_TRY(tnf_points_check_flags(flags, TNF_POINTS_SHRED | TNF_POINTS_UNCHECKED, e));
     if (n == 0)
         return TNF_OK;
     TNF_TRY(tnf_points_enter(p, true, e));
-    tnf_status status = delete_all(p, offsets, n, flags, e);
+    tnf_status status = delete_ids(p, ids, n, flags, e);
     tnf_points_leave(p);
     return status;
 }

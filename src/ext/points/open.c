@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define TRIES       100 /* how often in a row a file may be replaced while it is opened */
-#define META_MOST   ((uint64_t)256 << 20)
 #define TREE_MOST   ((uint64_t)4 << 30)
 #define ASK_EVERY   4096u /* blocks between checks for cancellation */
 #define REREAD_MOST 4096u /* a meta block before this offset is compared on every call */
@@ -89,7 +88,7 @@ static tnf_status take_meta(tnf_points *p, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     const uint8_t *bytes = NULL;
-    if (c->length > META_MOST)
+    if (c->length > TNF_POINTS_META_MOST)
         return tnf_fail(e, TNF_ELIMIT, c->at, "the meta block is too large: %u bytes", c->length);
     TNF_TRY(tnf_vs_chain_meta(c, &p->meta, &p->arena, e));
     p->meta_at = c->at;
@@ -101,6 +100,15 @@ static tnf_status take_meta(tnf_points *p, tnf_error *e)
     TNF_TRY(describe_file(p, e));
     p->has_meta = true;
     return TNF_OK;
+}
+
+tnf_status tnf_points_check_meta(const tnf_buf *block, tnf_error *e)
+{
+    TNF_TRY(tnf_buf_status(block, "the meta block", e));
+    if (block->n - TNF_VS_HEAD <= TNF_POINTS_META_MOST)
+        return TNF_OK;
+    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                    "the meta block would have %zu bytes, which is too large", block->n);
 }
 
 tnf_status tnf_points_load_meta(tnf_points *p, tnf_error *e)
@@ -151,7 +159,8 @@ static tnf_status open_path(tnf_points *p, tnf_error *e)
     p->dev = st.st_dev;
     p->ino = st.st_ino;
     p->tail = TNF_VS_HEADER;
-    p->last = p->seen = 0;
+    p->last = 0;
+    p->seen = (tnf_point_id) { 0 };
     tnf_points_forget(p);
     return TNF_OK;
 }
@@ -308,6 +317,7 @@ tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_
     p->options = o;
     tnf_arena_init(&p->arena, &a, TREE_MOST);
     tnf_arena_init(&p->tree, &a, TREE_MOST);
+    tnf_arena_init(&p->words, &a, TREE_MOST);
     tnf_arena_init(&p->batch, &a, UINT64_MAX);
     tnf_vs_chain_init(&p->chain, fetch_bytes, p, 0, TNF_VS_HEADER, &a);
     p->chain.msb = p->options.varint_msb;
@@ -349,6 +359,7 @@ void tnf_points_close(tnf_points *p)
         tnf_buf_free(&p->spare[i]);
     tnf_arena_free(&p->arena);
     tnf_arena_free(&p->tree);
+    tnf_arena_free(&p->words);
     tnf_arena_free(&p->batch);
     tnf_allocator a = p->alloc;
     tnf_free(&a, p->path, p->path_size);

@@ -45,12 +45,13 @@ struct tnf_points {
 
     uint64_t tail;      /* a known boundary of blocks at or near the end */
     uint64_t last;      /* the block before it; 0: unknown */
-    uint64_t seen;      /* the last point of a walk to the end; 0: none */
+    tnf_point_id seen;  /* the last point of a walk to the end; offset 0: none */
     uint64_t seen_end;  /* the end of that walk */
     tnf_vs_chain chain; /* its window is kept between calls */
     unsigned steps;     /* of tnf_points_next() */
     tnf_buf spare[2];   /* a decompressed or aligned vector, and application data */
     tnf_arena tree;     /* memory of the last tnf_points_value() */
+    tnf_arena words;    /* memory of the last tnf_points_values() */
     tnf_arena batch;    /* memory of tnf_points_parse(), until the next append */
 
     tnf_disk_log log;
@@ -69,6 +70,9 @@ void tnf_points_leave(tnf_points *p);
 /* Drops the meta block, so that it is read again. */
 void tnf_points_forget(tnf_points *p);
 tnf_status tnf_points_load_meta(tnf_points *p, tnf_error *e);
+/* Fails if a complete block is larger than readers of points accept. */
+#define TNF_POINTS_META_MOST ((uint64_t)256 << 20)
+tnf_status tnf_points_check_meta(const tnf_buf *block, tnf_error *e);
 /* Restarts the chain at an offset, and discards its window. */
 void tnf_points_rewind(tnf_points *p, uint64_t from);
 /* Fails with TNF_ECANCELLED if the caller wants to stop. */
@@ -93,6 +97,18 @@ tnf_status tnf_disk_sync_placed(const tnf_points *p, const char *path, tnf_error
 
 /* delete.c: applies the note of a deletion, and removes the note. */
 tnf_status tnf_points_finish(tnf_points *p, tnf_error *e);
+/* Deletes the blocks at n > 0 offsets, which ascend and are known to be of points. */
+tnf_status tnf_points_delete_sorted(tnf_points *p, const uint64_t *sorted, size_t n, bool shred,
+                                    tnf_error *e);
+
+/* id.c: the hash of a complete block. */
+uint32_t tnf_points_hash(const uint8_t *block, size_t n);
+/* Moves the chain to the block of an id, without following the blocks before it. TNF_ENOTFOUND if
+ * the id is stale, but not if its point was deleted and its bytes are still there. */
+tnf_status tnf_points_seek(tnf_points *p, tnf_point_id id, bool *deleted, tnf_error *e);
+/* The same for the current block of the chain, which may be any; and without deleted points. */
+tnf_status tnf_points_match(tnf_points *p, tnf_point_id id, bool *deleted, tnf_error *e);
+tnf_status tnf_points_match_live(tnf_points *p, tnf_point_id id, tnf_error *e);
 
 /* fresh.c: a file that gets its name when it is complete. */
 typedef struct tnf_fresh {
@@ -114,5 +130,20 @@ tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e);
 
 /* text.c: appends a tree, or a document of kind TNF_JSON, to b as MessagePack. */
 tnf_status tnf_points_pack_value(tnf_points *p, tnf_buf *b, const tnf_value *v, tnf_error *e);
+/* Empties an arena for trees. */
+void tnf_points_clear(tnf_points *p, tnf_arena *arena);
+
+/* values.c: are the coordinates strings, or JSON? */
+bool tnf_points_worded(const tnf_vs_meta *m);
+/* Appends one coordinate of such a space to b: a string, or any value. */
+tnf_status tnf_points_put_word(tnf_points *p, tnf_buf *b, const tnf_value *v, tnf_error *e);
+/* Appends the coordinates, an array of the space's size. */
+tnf_status tnf_points_put_words(tnf_points *p, tnf_buf *b, const tnf_value *values, tnf_error *e);
+/* Fails unless the bytes are the coordinates of a point. */
+tnf_status tnf_points_check_words(const tnf_points *p, const void *bytes, size_t n, uint64_t at,
+                                  tnf_error *e);
+/* The decoded size of a stored vector. */
+tnf_status tnf_points_words_size(const tnf_points *p, const tnf_vs_point *v, const void *stored,
+                                 uint64_t *out, tnf_error *e);
 
 #endif

@@ -11,12 +11,15 @@
 static tnf_status unpack_vector(tnf_points *p, const tnf_vs_point *v, tnf_point *out, tnf_error *e)
 {
     tnf_buf *spare = &p->spare[0];
-    size_t n = (size_t)p->meta.vector_bytes;
+    uint64_t n = p->meta.vector_bytes;
+    if (!p->meta.type)
+        TNF_TRY(tnf_points_words_size(p, v, out->vector, &n, e));
     bool gzip = (v->vector_option & TNF_VS_CODE) == TNF_VS_GZIP;
     const tnf_block block = { out->vector, out->vector_n, v->vector_at };
-    TNF_TRY(tnf_block_unpack(spare, gzip ? tnf_gzip_decode : tnf_snappy_decode, &block, n, e));
-    out->vector = spare->p;
-    out->vector_n = n;
+    TNF_TRY(tnf_block_unpack(spare, gzip ? tnf_gzip_decode : tnf_snappy_decode, &block, (size_t)n,
+                             e));
+    out->vector = n ? spare->p : (const uint8_t *)"";
+    out->vector_n = (size_t)n;
     return TNF_OK;
 }
 
@@ -51,19 +54,21 @@ static tnf_status decode_point(tnf_points *p, tnf_point *out, tnf_error *e)
     tnf_vs_point v;
     /* Gets the complete block at once, so that the window does not move while it is decoded. */
     TNF_TRY(tnf_vs_chain_bytes(c, c->at, TNF_VS_HEAD + (size_t)c->length, &block, e));
+    uint32_t hash = tnf_points_hash(block, TNF_VS_HEAD + (size_t)c->length);
     if (p->meta.type && tnf_vs_is_plain(block, c->length, p->meta.vector_bytes)) {
-        *out = (tnf_point) { .offset = c->at,
+        *out = (tnf_point) { .id = { c->at, hash },
                              .app = { (const char *)block + 7, block[6] },
                              .vector = block + tnf_vs_plain_vector(block),
                              .vector_n = (size_t)p->meta.vector_bytes };
         return block[6] ? tnf_vs_check_app(block + 7, block[6], c->at + 7, e) : TNF_OK;
     }
     TNF_TRY(tnf_vs_chain_checked(c, &p->meta, &v, e));
-    *out = (tnf_point) { .offset = v.at,
+    *out = (tnf_point) { .id = { v.at, hash },
                          .app = { (const char *)block + (v.app_at - v.at), v.app_n },
                          .vector = block + (v.vector_at - v.at),
                          .vector_n = v.vector_n };
-    if (p->meta.type && v.vector_option & TNF_VS_CODE)
+    bool decoded = p->meta.type || tnf_points_worded(&p->meta);
+    if (decoded && v.vector_option & TNF_VS_CODE)
         TNF_TRY(unpack_vector(p, &v, out, e));
     return v.app_n && v.option & TNF_VS_CODE ? unpack_app(p, &v, out, e) : TNF_OK;
 }
@@ -83,21 +88,21 @@ static tnf_status check_other(const tnf_points *p, tnf_error *e)
     return tnf_fail(e, TNF_EFORMAT, c->at, "there is a second meta block");
 }
 
-static void note_end(tnf_points *p, uint64_t last_point)
+static void note_end(tnf_points *p, tnf_point_id last_point)
 {
     const tnf_vs_chain *c = &p->chain;
     if (c->previous) {
         p->tail = c->at;
         p->last = c->previous;
     }
-    p->seen = last_point ? last_point : p->seen;
+    p->seen = last_point.offset ? last_point : p->seen;
     p->seen_end = c->at;
 }
 
 static tnf_status each_point(tnf_points *p, tnf_point_take_fn take, void *ctx, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
-    uint64_t last = 0;
+    tnf_point_id last = { 0, 0 };
     for (;;) {
         tnf_point point;
         TNF_TRY(tnf_vs_chain_next(c, e));
@@ -110,91 +115,69 @@ static tnf_status each_point(tnf_points *p, tnf_point_take_fn take, void *ctx, t
             continue;
         }
         TNF_TRY(tnf_points_decode(p, &point, e));
+        tnf_point_id id = point.id;
         tnf_status status;
         TNF_CALL(status, e, take, ctx, &point);
         TNF_TRY(status);
-        last = c->at;
+        last = id;
     }
 }
 
-tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take, void *ctx,
-                           tnf_error *e)
+tnf_status tnf_points_each(tnf_points *p, tnf_point_take_fn take, void *ctx, tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_need(take, "take", e));
     TNF_TRY(tnf_points_enter(p, false, e));
-    tnf_status status = from ? tnf_points_check_moved(p, e) : TNF_OK;
-    p->moved = p->moved && from; /* from 0 the caller gets the current offsets */
+    p->moved = false; /* the caller gets the current ids */
     p->used = true;
-    tnf_points_rewind(p, from ? from : TNF_VS_HEADER);
-    if (status == TNF_OK)
-        status = each_point(p, take, ctx, e);
+    tnf_points_rewind(p, TNF_VS_HEADER);
+    tnf_status status = each_point(p, take, ctx, e);
     tnf_points_leave(p);
     return status;
 }
 
-/* Continues the chain after the block at `after`. The offset may be from before the file was
- * compacted. So unless this handle knows the offset, the chain is followed from the beginning. */
-static tnf_status continue_after(tnf_points *p, uint64_t after, tnf_error *e)
+/* Continues the chain after the block of an id. */
+static tnf_status continue_after(tnf_points *p, tnf_point_id id, tnf_error *e)
 {
-    tnf_vs_chain *c = &p->chain;
-    TNF_TRY(tnf_points_check_moved(p, e));
+    bool deleted, known = id.offset == p->seen.offset && id.hash == p->seen.hash;
     p->used = true;
-    if (after == p->seen && p->seen_end <= c->size) {
-        tnf_points_rewind(p, p->seen_end);
-        return TNF_OK;
-    }
-    tnf_points_rewind(p, TNF_VS_HEADER);
-    do
-        TNF_TRY(tnf_points_next(p, e));
-    while (c->at < after && c->type != TNF_VS_END);
-    if (c->at == after && c->type != TNF_VS_END && c->type != TNF_VS_META)
-        return TNF_OK;
-    return tnf_fail(e, TNF_ENOTFOUND, after, "there has never been a point at this offset");
+    if (!known || p->seen_end > p->chain.size)
+        return tnf_points_seek(p, id, &deleted, e);
+    tnf_points_rewind(p, p->seen_end);
+    return TNF_OK;
 }
 
-tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn take, void *ctx,
+tnf_status tnf_points_after(tnf_points *p, tnf_point_id id, tnf_point_take_fn take, void *ctx,
                             tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_need(take, "take", e));
-    if (after == 0)
-        return tnf_points_each(p, 0, take, ctx, e);
+    if (id.offset == 0)
+        return tnf_points_each(p, take, ctx, e);
     TNF_TRY(tnf_points_enter(p, false, e));
-    tnf_status status = continue_after(p, after, e);
+    tnf_status status = continue_after(p, id, e);
     if (status == TNF_OK)
         status = each_point(p, take, ctx, e);
     tnf_points_leave(p);
     return status;
 }
 
-static tnf_status read_one(tnf_points *p, uint64_t offset, tnf_point *out, tnf_error *e)
+static tnf_status read_one(tnf_points *p, tnf_point_id id, tnf_point *out, tnf_error *e)
 {
-    tnf_vs_chain *c = &p->chain;
-    TNF_TRY(tnf_points_check_moved(p, e));
+    bool deleted;
     p->used = true;
-    tnf_points_rewind(p, offset);
-    tnf_error why;
-    tnf_status status = offset < TNF_VS_HEADER || offset >= c->size ? TNF_ENOTFOUND
-                                                                    : tnf_vs_chain_next(c, &why);
-    if (status == TNF_EIO || status == TNF_ENOMEM) {
-        if (e)
-            *e = why;
-        return status;
-    }
-    if (status == TNF_OK && c->type == TNF_VS_BLANK)
-        return tnf_fail(e, TNF_ENOTFOUND, offset, "the point was deleted");
-    if (status != TNF_OK || c->type != TNF_VS_POINT || !p->has_meta)
-        return tnf_fail(e, TNF_ENOTFOUND, offset, "there is no point at this offset");
-    c->until = c->next; /* no other block is needed */
+    TNF_TRY(tnf_points_seek(p, id, &deleted, e));
+    if (deleted)
+        return tnf_points_match_live(p, id, e);
+    p->chain.until = p->chain.next; /* no other block is needed */
     return tnf_points_decode(p, out, e);
 }
 
-tnf_status tnf_points_read(tnf_point *out, tnf_points *p, uint64_t offset, tnf_error *e)
+tnf_status tnf_points_read(tnf_point *out, tnf_points *p, tnf_point_id id, tnf_error *e)
 {
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_points_enter(p, false, e));
-    tnf_status status = read_one(p, offset, out, e);
+    tnf_status status = read_one(p, id, out, e);
     tnf_points_leave(p);
     return status;
 }
@@ -231,6 +214,15 @@ static void tell_odd(struct audit *a, uint64_t at, const char *what)
     (void)tell_audit(a, status, &why, NULL);
 }
 
+/* Checks coordinates that are not numbers, too. */
+static tnf_status decode_fully(tnf_points *p, tnf_point *point, tnf_error *e)
+{
+    TNF_TRY(tnf_points_decode(p, point, e));
+    return tnf_points_worded(&p->meta)
+               ? tnf_points_check_words(p, point->vector, point->vector_n, p->chain.at, e)
+               : TNF_OK;
+}
+
 static tnf_status audit_block(struct audit *a, tnf_error *e)
 {
     tnf_vs_chain *c = &a->p->chain;
@@ -241,7 +233,7 @@ static tnf_status audit_block(struct audit *a, tnf_error *e)
     switch (c->type) {
     case TNF_VS_POINT:
         r->points++;
-        return tell_audit(a, tnf_points_decode(a->p, &point, &why), &why, e);
+        return tell_audit(a, decode_fully(a->p, &point, &why), &why, e);
     case TNF_VS_META:
         return tell_audit(a, check_other(a->p, &why), &why, e);
     case TNF_VS_BLANK:

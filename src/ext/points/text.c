@@ -2,7 +2,7 @@
 /* Parses points from lines of JSON, and converts application data between MessagePack, trees and
  * documents.
  *
- *   {"app":{"id":1},"values":[1,2.5,"NaN"]}     "offset" is allowed and ignored
+ *   {"app":{"id":1},"values":[1,2.5,"NaN"]}     "offset" and "id" are allowed and ignored
  */
 #include "base/decimal.h"
 #include "ext/points/points.h"
@@ -21,10 +21,10 @@
 
 /* -------------------------------------------------------- application data */
 
-static void clear_arena(tnf_arena *arena, const tnf_allocator *alloc)
+void tnf_points_clear(tnf_points *p, tnf_arena *arena)
 {
     tnf_arena_free(arena);
-    tnf_arena_init(arena, alloc, TREE_MOST);
+    tnf_arena_init(arena, &p->alloc, TREE_MOST);
 }
 
 tnf_status tnf_points_value(const tnf_value **out, tnf_points *p, const tnf_point *point,
@@ -35,7 +35,7 @@ tnf_status tnf_points_value(const tnf_value **out, tnf_points *p, const tnf_poin
     TNF_TRY(tnf_need(p, "points", e));
     TNF_TRY(tnf_need(point, "point", e));
     TNF_TRY(tnf_need_str(point->app, "app", e));
-    clear_arena(&p->tree, &p->alloc);
+    tnf_points_clear(p, &p->tree);
     if (point->app.n == 0)
         return TNF_OK;
     tnf_value *v = tnf_arena_alloc(&p->tree, sizeof *v);
@@ -77,6 +77,26 @@ tnf_status tnf_points_pack_value(tnf_points *p, tnf_buf *b, const tnf_value *v, 
 
 /* ----------------------------------------------------------------- numbers */
 
+#define F16_BEYOND 65520.0 /* numbers from here on round to infinity */
+
+/* The nearest f16; of two equally near ones, the even one. */
+static uint16_t half_of(double v)
+{
+    uint16_t sign = signbit(v) ? 0x8000 : 0;
+    double size = fabs(v);
+    int exponent;
+    if (isnan(v))
+        return 0x7e00;
+    if (size >= F16_BEYOND)
+        return sign | 0x7c00;
+    (void)frexp(size, &exponent);
+    int unit = exponent - 11 > -24 ? exponent - 11 : -24; /* the power of two of the last bit */
+    double units = ldexp(size, -unit), whole = floor(units), rest = units - whole;
+    unsigned n = (unsigned)whole;
+    n += rest > 0.5 || (rest == 0.5 && n % 2 == 1);
+    return (uint16_t)(sign | (((unsigned)(unit + 24) << 10) + n));
+}
+
 static bool put_float(uint8_t *to, const tnf_type *type, double wide, float narrow)
 {
     uint64_t bits = 0;
@@ -85,6 +105,8 @@ static bool put_float(uint8_t *to, const tnf_type *type, double wide, float narr
     memcpy(&half, &narrow, sizeof narrow);
     if (type->bits == 64)
         tnf_put_le64(to, bits);
+    else if (type->bits == 16)
+        tnf_put_le16(to, half_of(wide));
     else
         tnf_put_le32(to, half);
     return true;
@@ -106,7 +128,9 @@ static bool float_number(tnf_str text, uint8_t *to, const tnf_type *type)
         return false;
     double wide = strtod(plain, NULL);
     float narrow = strtof(plain, NULL);
-    return !isinf(type->bits == 64 ? wide : (double)narrow) && put_float(to, type, wide, narrow);
+    bool beyond = type->bits == 16 ? fabs(wide) >= F16_BEYOND
+                                   : isinf(type->bits == 64 ? wide : (double)narrow);
+    return !beyond && put_float(to, type, wide, narrow);
 }
 
 /* Parses digits with an optional sign. */
@@ -162,7 +186,17 @@ static bool put_number(tnf_json *j, const tnf_type *type, uint8_t *vector, uint6
 
 /* ------------------------------------------------------------------- lines */
 
-static bool take_values(tnf_points *p, tnf_json *j, tnf_point *out)
+static bool wrong_count(const tnf_points *p, tnf_json *j, uint64_t at, uint64_t n, bool more)
+{
+    unsigned long long wanted = p->meta.elements;
+    return more ? tnf_json_fail(j, TNF_EINVAL, at,
+                                "the point has more coordinates than the %llu of the space", wanted)
+                : tnf_json_fail(j, TNF_EINVAL, at,
+                                "the point has only %llu of the %llu coordinates of the space",
+                                (unsigned long long)n, wanted);
+}
+
+static bool take_numbers(tnf_points *p, tnf_json *j, tnf_point *out)
 {
     uint64_t n = 0, at = tnf_json_where(j);
     uint8_t *vector = tnf_arena_alloc(&p->batch, (size_t)p->meta.vector_bytes);
@@ -174,18 +208,54 @@ static bool take_values(tnf_points *p, tnf_json *j, tnf_point *out)
         return false;
     for (; tnf_json_item(j); n++) {
         if (n == p->meta.elements)
-            return tnf_json_fail(j, TNF_EINVAL, at,
-                                 "the point has more coordinates than the %llu of the space",
-                                 (unsigned long long)p->meta.elements);
+            return wrong_count(p, j, at, n, true);
         if (!put_number(j, p->meta.type, vector, n))
             return false;
     }
-    if (j->status == TNF_OK && n < p->meta.elements)
-        return tnf_json_fail(j, TNF_EINVAL, at,
-                             "the point has only %llu of the %llu coordinates of the space",
-                             (unsigned long long)n, (unsigned long long)p->meta.elements);
     out->vector = vector;
     out->vector_n = (size_t)p->meta.vector_bytes;
+    return j->status == TNF_OK && (n == p->meta.elements || wrong_count(p, j, at, n, false));
+}
+
+/* Appends the next string, or any value, to b. */
+static bool put_word(tnf_points *p, tnf_json *j, tnf_buf *b)
+{
+    tnf_str text = { NULL, 0 };
+    tnf_kind kind = p->meta.resolution == TNF_VS_STRING ? TNF_STRING : TNF_JSON;
+    if (!(kind == TNF_STRING ? tnf_json_string(j, &text) : tnf_json_skip(j, &text)))
+        return false;
+    const tnf_value word = { .kind = kind, .n = text.n, .as.s = text.p };
+    j->status = tnf_points_put_word(p, b, &word, j->e);
+    return j->status == TNF_OK;
+}
+
+static bool put_words(tnf_points *p, tnf_json *j, tnf_buf *b)
+{
+    uint64_t n = 0, at = tnf_json_where(j);
+    if (!tnf_json_enter(j, '['))
+        return false;
+    for (; tnf_json_item(j); n++) {
+        if (n == p->meta.elements)
+            return wrong_count(p, j, at, n, true);
+        if (!put_word(p, j, b))
+            return false;
+    }
+    return j->status == TNF_OK && (n == p->meta.elements || wrong_count(p, j, at, n, false));
+}
+
+static bool take_values(tnf_points *p, tnf_json *j, tnf_point *out)
+{
+    if (p->meta.type)
+        return take_numbers(p, j, out);
+    tnf_buf b;
+    tnf_buf_init(&b, &p->alloc, UINT32_MAX);
+    if (put_words(p, j, &b)) {
+        out->vector_n = b.n;
+        out->vector = tnf_arena_str(&p->batch, b.p, b.n);
+        if (!out->vector)
+            j->status = tnf_arena_fail(&p->batch, "a vector", j->e);
+    }
+    tnf_buf_free(&b);
     return j->status == TNF_OK;
 }
 
@@ -213,7 +283,7 @@ static bool take_app(tnf_points *p, tnf_json *j, tnf_point *out)
 static bool take_member(tnf_points *p, tnf_json *j, tnf_str key, tnf_point *out, bool *app)
 {
     uint64_t at = tnf_json_where(j);
-    if (tnf_str_is(key, "offset")) /* ignored, since the point gets a new offset */
+    if (tnf_str_is(key, "offset") || tnf_str_is(key, "id")) /* ignored: the point gets new ones */
         return tnf_json_skip(j, NULL);
     if (!tnf_str_is(key, "values") && !tnf_str_is(key, "app"))
         return tnf_json_fail(j, TNF_EINVAL, at, "unknown key %s; use \"app\" and \"values\"",
@@ -246,9 +316,9 @@ tnf_status tnf_points_parse(tnf_point *out, tnf_points *p, const char *text, siz
     TNF_TRY(tnf_need_array(text, n, "text", e));
     tnf_json j;
     *out = (tnf_point) { .app = { "", 0 } };
-    if (!p->has_meta || !p->meta.type)
+    if (!p->has_meta || (!p->meta.type && !tnf_points_worded(&p->meta)))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the coordinates of the file are not numbers");
+                        "the coordinates of the file have no type that can be added");
     tnf_json_init(&j, text, n, 0, &p->batch, TNF_VS_DEPTH + 2, e);
     if (!take_point(p, &j, out))
         return j.status;

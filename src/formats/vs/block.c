@@ -72,7 +72,7 @@ static const struct {
     { 0, true, "bit" },   { 1, true, "u8" },     { -1, true, "i8" },       { 2, true, "u16" },
     { -2, true, "i16" },  { 3, true, "u32" },    { -3, true, "i32" },      { 4, true, "u64" },
     { -4, true, "i64" },  { 11, true, "f32" },   { 12, true, "f64" },      { 10, true, "f16" },
-    { 13, false, "f80" }, { 14, false, "f128" }, { 100, false, "string" }, { 101, false, "json" },
+    { 13, false, "f80" }, { 14, false, "f128" }, { TNF_VS_STRING, false, "string" }, { TNF_VS_JSON, false, "json" },
 };
 
 enum { RESOLUTIONS = sizeof resolutions / sizeof resolutions[0] };

@@ -21,6 +21,9 @@
 
 enum { TNF_VS_META = '^', TNF_VS_POINT = 'P', TNF_VS_BLANK = '0', TNF_VS_END = '$' };
 
+/* Resolutions that are not numbers. */
+enum { TNF_VS_STRING = 100, TNF_VS_JSON = 101 };
+
 #define TNF_VS_HEADER     4u /* signature and version */
 #define TNF_VS_HEAD       5u /* of a block: type and length */
 #define TNF_VS_VECTOR     5u /* of a vector: option and length */
