@@ -33,6 +33,8 @@ BY_FUNCTION = {
     "tnf_points_add": {"n": "4"},
     "tnf_primitiv_save": {"path": "x.nowhere"},
     "tnf_convert_path": {"from": "x.path", "path": "x.nowhere", "options": "&x.convert"},
+    "tnf_params_derive_n": {"n": "10"},
+    "tnf_params_find_derived": {"kind": '"k"'},
     "tnf_slice_parse": {"text": '":,0"', "rank": "2"},
 }
 BY_TYPE = {
@@ -43,7 +45,8 @@ BY_TYPE = {
     "const tnf_value *": "&x.value", "tnf_value ": "x.value", "const tnf_extra *": "&x.extra",
     "const tnf_emb *": "x.emb", "tnf_emb *": "x.emb", "tnf_points *": "x.points",
     "const tnf_points *": "x.points", "const tnf_point *": "&x.point", "tnf_params *": "x.params",
-    "const tnf_params *": "x.params", "const tnf_param *": "x.param", "tnf_device *": "x.device",
+    "const tnf_params *": "x.params", "const tnf_param *": "x.param", "const tnf_derived *": "x.form", "const tnf_derive *": "&x.derive",
+    "tnf_device *": "x.device",
     "tnf_device *const *": "&x.device", "tnf_load *": "x.load", "const tnf_load *": "x.load",
     "const tnf_device_request *": "&x.request", "tnf_job *": "x.job", "const tnf_job *": "x.job",
     "tnf_virtual *": "x.virtual", "const tnf_virtual *": "x.virtual", "tnf_source *": "x.source",

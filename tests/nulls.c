@@ -37,6 +37,8 @@ static struct {
     tnf_points *points;
     tnf_params *params;
     const tnf_param *param;
+    const tnf_derived *form;
+    tnf_derive derive;
     tnf_device *device;
     tnf_load *load;
     tnf_device_memory *memory;
@@ -154,6 +156,15 @@ static void make_files(tnf_error *e)
     assert_int_equal(tnf_points_create(&x.points, x.paths[1], &space, NULL, e), TNF_OK);
 }
 
+static tnf_status make_form(void *ctx, void **data, size_t *nbytes, const tnf_param *param,
+                            tnf_error *e)
+{
+    (void)ctx, (void)param, (void)e;
+    *data = NULL;
+    *nbytes = 0;
+    return TNF_OK;
+}
+
 static void make_handles(tnf_error *e)
 {
     assert_int_equal(tnf_open(&x.file, x.path, NULL, e), TNF_OK);
@@ -165,6 +176,11 @@ static void make_handles(tnf_error *e)
     assert_int_equal(tnf_emb_open(&x.emb, x.file, NULL, e), TNF_OK);
     assert_int_equal(tnf_params_new(&x.params, x.file, NULL, e), TNF_OK);
     assert_int_equal(tnf_params_load(&x.param, x.params, "embeddings", e), TNF_OK);
+    x.derive = (tnf_derive)TNF_DERIVE_INIT;
+    x.derive.kind = "k";
+    x.derive.make = make_form;
+    assert_int_equal(tnf_params_derive(&x.form, x.params, "embeddings", &x.derive, e), TNF_OK);
+    x.id = x.form->key;
     assert_int_equal(tnf_device_open(&x.device, "host", NULL, e), TNF_OK);
     x.request.object = x.object;
     assert_int_equal(tnf_device_load(&x.load, x.device, &x.request, 1, NULL, e), TNF_OK);

@@ -88,6 +88,28 @@ static tnf_source *bytes_of_nothing(tnf_error *e)
 BY_OPENING(by_open, tnf_file, tnf_close, tnf_open(&made, x.path, o, e))
 BY_OPENING(by_open_builder, tnf_file, tnf_close, tnf_open_builder(&made, x.builder, o, e))
 BY_OPENING(by_params, tnf_params, tnf_params_free, tnf_params_new(&made, x.file, o, e))
+
+static tnf_status by_derive(const void *o, tnf_error *e)
+{
+    const tnf_derived *form;
+    tnf_params *params;
+    tnf_id id;
+    tnf_status status;
+    assert_int_equal(tnf_params_new(&params, x.file, NULL, e), TNF_OK);
+    assert_int_equal(tnf_param_id(&id, "embeddings", 10, e), TNF_OK);
+    status = tnf_params_derive(&form, params, "embeddings", o, e);
+    assert_int_equal(tnf_params_derive_n(&form, params, "embeddings", 10, o, e), status);
+    assert_int_equal(tnf_params_derive_id(&form, params, id, o, e), status);
+    tnf_params_free(params);
+    return status;
+}
+
+/* The options are a result, too, and must be writable: those of the test are. */
+static tnf_status by_params_config(const void *o, tnf_error *e)
+{
+    return tnf_params_options_from_config((tnf_params_options *)(uintptr_t)o, x.file, e);
+}
+
 BY_OPENING(by_emb_open, tnf_emb, tnf_emb_close, tnf_emb_open(&made, x.file, o, e))
 BY_OPENING(by_emb_open_path, tnf_emb, tnf_emb_close, tnf_emb_open_path(&made, x.path, NULL, o, e))
 BY_OPENING(by_emb_open_path_how, tnf_emb, tnf_emb_close,
@@ -457,6 +479,8 @@ static const struct {
     CALL(tnf_stat_options, by_stat, false),
     CALL(tnf_virtual_how, by_virtual, false),
     CALL(tnf_params_options, by_params, false),
+    CALL(tnf_params_options, by_params_config, false),
+    CALL(tnf_derive, by_derive, false),
     CALL(tnf_emb_options, by_emb_open, false),
     CALL(tnf_emb_options, by_emb_open_path, false),
     CALL(tnf_open_options, by_emb_open_path_how, false),

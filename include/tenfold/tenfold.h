@@ -19,8 +19,9 @@
  * must not be NULL; a function that looks something up in NULL returns NULL, false or 0. Only
  * results must point to memory. If a function that returns a pointer through a result (a handle, a
  * tensor, a view) fails, it sets that pointer to NULL. The only global state that a program can see
- * is the URL schemes of tnf_scheme_add(). A handle never changes after tnf_open(), so any number of
- * threads may read it; the caller must close it after the last of them.
+ * are the URL schemes of tnf_scheme_add() and the counter of tnf_namespace_next(). A handle never
+ * changes after tnf_open(), so any number of threads may read it; the caller must close it after
+ * the last of them.
  *
  * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it
  * and gives all other members their defaults. The library returns TNF_EINVAL for a size that is 0

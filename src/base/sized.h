@@ -40,8 +40,9 @@
 #define TNF_LAST_tnf_scheme                ctx
 #define TNF_LAST_tnf_job_options           numeric
 #define TNF_LAST_tnf_job_how               check_input
-#define TNF_LAST_tnf_params_options        allocator
-#define TNF_LAST_tnf_params_stats          ahead_bytes
+#define TNF_LAST_tnf_derive                ctx
+#define TNF_LAST_tnf_params_options        reserved
+#define TNF_LAST_tnf_params_stats          made
 #define TNF_LAST_tnf_points_options        go_on_ctx
 #define TNF_LAST_tnf_space                 attributes
 #define TNF_LAST_tnf_points_report         problems

@@ -294,7 +294,9 @@ static void test_by_id_and_key(void **state)
     tnf_id id, none = { { 1 } };
     tnf_error e;
     const tnf_param *p;
-    begin_params(&x, (tnf_params_options) { .name_space = tnf_namespace_id(1) });
+    const tnf_id space = tnf_namespace_id(0, 1);
+    begin_params(&x, (tnf_params_options) { .name_space = &space });
+    assert_memory_equal(tnf_params_namespace(x.params).bytes, space.bytes, 16);
     assert_int_equal(tnf_param_id(&id, "a", 1, &e), TNF_OK);
     assert_int_equal(tnf_params_load_id(&p, x.params, id, &e), TNF_OK);
     assert_ptr_equal(p->object, tnf_find(x.file, "a"));

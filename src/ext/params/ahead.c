@@ -14,20 +14,20 @@
 
 static void hold_block(tnf_params *p, struct block *b)
 {
-    if (b->held)
+    if (b->item.held)
         return;
-    b->held = true;
+    b->item.held = true;
     p->stats.ahead++;
-    p->stats.ahead_bytes += b->slot->nbytes;
+    p->stats.ahead_bytes += b->item.nbytes;
 }
 
 static void unhold_block(tnf_params *p, struct block *b)
 {
-    if (!b->held)
+    if (!b->item.held)
         return;
-    b->held = false;
+    b->item.held = false;
     p->stats.ahead--;
-    p->stats.ahead_bytes -= b->slot->nbytes;
+    p->stats.ahead_bytes -= b->item.nbytes;
     pthread_cond_signal(&p->work);
 }
 
@@ -42,9 +42,9 @@ void tnf_params_forget_ahead(tnf_params *p)
     for (size_t i = 0; i < p->n; i++) {
         struct block *b = p->slots[i].block;
         p->slots[i].wanted = false;
-        if (b && b->held) {
+        if (b && b->item.held) {
             unhold_block(p, b);
-            tnf_params_free_unused(p, b);
+            tnf_params_free_unused(p, &b->item);
         }
     }
 }
@@ -99,7 +99,7 @@ static void read_one(tnf_params *p, struct slot *s)
         if (s->wanted)
             hold_block(p, b);
         else
-            tnf_params_free_unused(p, b);
+            tnf_params_free_unused(p, &b->item);
     }
     s->wanted = s->linked;
 }

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include <stdatomic.h>
 #include <tenfold/params.h>
 
 static tnf_id first_half(const uint8_t digest[32])
@@ -32,11 +33,19 @@ tnf_status tnf_param_id(tnf_id *out, const char *name, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_id tnf_namespace_id(uint64_t number)
+tnf_id tnf_namespace_id(uint64_t high, uint64_t low)
 {
-    tnf_id id = { { 0 } };
-    tnf_put_le64(id.bytes, number);
+    tnf_id id;
+    tnf_put_le64(id.bytes, low);
+    tnf_put_le64(id.bytes + 8, high);
     return id;
+}
+
+/* Models of a process never share a namespace, because this counter is shared by all of them. */
+tnf_id tnf_namespace_next(void)
+{
+    static atomic_uint_least64_t last_namespace;
+    return tnf_namespace_id(0, atomic_fetch_add(&last_namespace, 1) + 1);
 }
 
 tnf_id tnf_param_key(tnf_id name_space, tnf_id base_id)

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads parameters on demand, and caches them within a budget of bytes by the rules of gpt.rs.
+/* Loads parameters on demand, and caches them within a budget of bytes.
  *
  *   slots    one per tensor, found by base id      ┌────┬────┬────┬────┬────┐
  *                                                  │ a  │ b  │ c  │ d  │ e  │
  *   blocks   the bytes of those in memory:         └─┬──┴────┴─┬──┴─┬──┴────┘
  *            in use (refs > 0), cached, or both      block     block  block
- *   line     cached and not pinned, by last use        oldest ⇄ newest
  *
- * The cache keeps everything if there is a budget, small tensors if there is a threshold, and
- * prefetched tensors always. The last two are pinned. A block that does not fit next to the pinned
- * ones is not cached; otherwise the least recently used blocks are evicted for it. gpt.rs numbers
- * the uses and breaks ties by the smaller id. Here uses are ordered by the lock, so the order of
- * the line is enough.
+ * cache.c decides which blocks stay, derive.c adds derived forms to the slots.
  *
  * The lock is not held while reading: a slot is marked as loading, and other threads that want it
  * wait for that read. A block that is evicted while in use lives until it is released. A block that
@@ -28,97 +23,9 @@
 
 #define ALIGNMENT 64u
 
-/* ------------------------------------------------------------------ cache */
-
-static void leave_line(tnf_params *p, struct block *b)
-{
-    *(b->older ? &b->older->newer : &p->oldest) = b->newer;
-    *(b->newer ? &b->newer->older : &p->newest) = b->older;
-    b->older = b->newer = NULL;
-}
-
-static void join_line(tnf_params *p, struct block *b)
-{
-    b->older = p->newest;
-    *(p->newest ? &p->newest->newer : &p->oldest) = b;
-    p->newest = b;
-}
-
-void tnf_params_free_unused(tnf_params *p, struct block *b)
-{
-    if (b->refs > 0 || b->cached || b->held)
-        return;
-    b->slot->block = NULL;
-    tnf_free(&p->alloc, b, b->size);
-}
-
-/* Removes a block from the cache, and frees it unless it is in use. */
-static void drop_block(tnf_params *p, struct block *b)
-{
-    if (b->pinned)
-        p->stats.pinned_bytes -= b->slot->nbytes;
-    else
-        leave_line(p, b);
-    p->stats.cached_bytes -= b->slot->nbytes;
-    p->stats.cached--;
-    b->cached = b->pinned = false;
-    tnf_params_free_unused(p, b);
-}
-
-static bool is_pinned(const tnf_params *p, const struct slot *s)
-{
-    return s->prefetched || (p->options.small_bytes > 0 && s->nbytes <= p->options.small_bytes);
-}
-
-/* Would the slot fit if everything that is not pinned were evicted? */
-static bool fits_beside_pinned(const tnf_params *p, const struct slot *s)
-{
-    return !p->has_budget || s->nbytes <= p->stats.budget - p->stats.pinned_bytes;
-}
-
-static void make_room(tnf_params *p, const struct slot *s)
-{
-    while (p->has_budget && p->oldest && p->stats.cached_bytes > p->stats.budget - s->nbytes) {
-        drop_block(p, p->oldest);
-        p->stats.evictions++;
-    }
-}
-
-static void pin_block(tnf_params *p, struct block *b)
-{
-    b->pinned = true;
-    p->stats.pinned_bytes += b->slot->nbytes;
-}
-
-/* Notes the use of a block: it becomes the newest, and is cached if the rules say so. */
-static void note_use(tnf_params *p, struct block *b)
-{
-    const struct slot *s = b->slot;
-    if (b->cached) {
-        if (b->pinned)
-            return;
-        leave_line(p, b);
-        if (is_pinned(p, s))
-            pin_block(p, b);
-        else
-            join_line(p, b);
-        return;
-    }
-    if ((!is_pinned(p, s) && !p->has_budget) || !fits_beside_pinned(p, s))
-        return;
-    make_room(p, s);
-    b->cached = true;
-    p->stats.cached_bytes += s->nbytes;
-    p->stats.cached++;
-    if (is_pinned(p, s))
-        pin_block(p, b);
-    else
-        join_line(p, b);
-}
-
 /* ------------------------------------------------------------------- load */
 
-static struct slot *find_slot(const tnf_params *p, tnf_id id)
+struct slot *tnf_params_slot(const tnf_params *p, tnf_id id)
 {
     uint32_t i = tnf_hash_find(&p->ids, (const char *)id.bytes, sizeof id.bytes);
     return i == TNF_HASH_NONE ? NULL : &p->slots[i];
@@ -126,10 +33,10 @@ static struct slot *find_slot(const tnf_params *p, tnf_id id)
 
 static void take_block(tnf_params *p, struct block *b)
 {
-    if (b->refs++ == 0)
+    if (b->item.refs++ == 0)
         p->stats.in_use++;
-    tnf_params_was_wanted(p, b->slot);
-    note_use(p, b);
+    tnf_params_was_wanted(p, b->item.slot);
+    tnf_params_use(p, &b->item);
 }
 
 /* Allocates memory for a slot, with aligned data. */
@@ -144,18 +51,20 @@ static struct block *new_block(tnf_params *p, struct slot *s)
     if (!b)
         return NULL;
     uintptr_t gap = (ALIGNMENT - (uintptr_t)(b + 1) % ALIGNMENT) % ALIGNMENT;
-    *b = (struct block) { .slot = s, .data = (uint8_t *)(b + 1) + gap, .size = size };
+    *b = (struct block) { .item = { .slot = s, .nbytes = s->nbytes },
+                          .data = (uint8_t *)(b + 1) + gap,
+                          .size = size };
     b->param = (tnf_param) { .object = s->object,
                              .data = b->data,
                              .nbytes = (size_t)s->nbytes,
                              .base_id = s->id,
-                             .key = tnf_param_key(p->options.name_space, s->id) };
+                             .key = tnf_param_key(p->name_space, s->id) };
     return b;
 }
 
 static tnf_status read_block(struct block *b, tnf_error *e)
 {
-    const tnf_object *o = b->slot->object;
+    const tnf_object *o = b->item.slot->object;
     if (o->nparts != 1)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has the layout %s; only tensors of one part can be parameters",
@@ -201,12 +110,12 @@ static tnf_status load_slot(struct block **out, tnf_params *p, struct slot *s, t
     return TNF_OK;
 }
 
-static tnf_status load_param(const tnf_param **out, tnf_params *p, struct slot *s, tnf_error *e)
+tnf_status tnf_params_load_slot(const tnf_param **out, tnf_params *p, struct slot *s, tnf_error *e)
 {
     struct block *b = NULL;
     pthread_mutex_lock(&p->mutex);
     tnf_status status = load_slot(&b, p, s, e);
-    pthread_mutex_unlock(&p->mutex);
+    tnf_params_unlock(p);
     *out = b ? &b->param : NULL;
     return status;
 }
@@ -223,12 +132,24 @@ static tnf_id id_of(const char *name, size_t n)
 
 struct slot *tnf_params_named(const tnf_params *p, tnf_str name)
 {
-    return find_slot(p, id_of(name.n ? name.p : "", name.n));
+    return tnf_params_slot(p, id_of(name.n ? name.p : "", name.n));
 }
 
 bool tnf_params_loads(const tnf_params *p, const struct slot *s)
 {
-    return find_slot(p, s->id) == s;
+    return tnf_params_slot(p, s->id) == s;
+}
+
+tnf_status tnf_params_no_name(tnf_str name, tnf_error *e)
+{
+    return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s", TNF_QUOTED(name));
+}
+
+tnf_status tnf_params_no_id(const char *what, tnf_id id, tnf_error *e)
+{
+    return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                    "there is no parameter with the %s %02x%02x%02x%02x…", what, id.bytes[0],
+                    id.bytes[1], id.bytes[2], id.bytes[3]);
 }
 
 tnf_status tnf_params_load_n(const tnf_param **out, tnf_params *p, const char *name, size_t n,
@@ -239,10 +160,7 @@ tnf_status tnf_params_load_n(const tnf_param **out, tnf_params *p, const char *n
     TNF_TRY(tnf_need(p, "params", e));
     TNF_TRY(tnf_need_array(name, n, "name", e));
     struct slot *s = tnf_params_named(p, whole);
-    if (!s)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
-                        TNF_QUOTED(whole));
-    return load_param(out, p, s, e);
+    return s ? tnf_params_load_slot(out, p, s, e) : tnf_params_no_name(whole, e);
 }
 
 tnf_status tnf_params_load(const tnf_param **out, tnf_params *p, const char *name, tnf_error *e)
@@ -256,26 +174,22 @@ tnf_status tnf_params_load_id(const tnf_param **out, tnf_params *p, tnf_id base_
 {
     *out = NULL;
     TNF_TRY(tnf_need(p, "params", e));
-    struct slot *s = find_slot(p, base_id);
-    if (!s)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "there is no parameter with the id %02x%02x%02x%02x…", base_id.bytes[0],
-                        base_id.bytes[1], base_id.bytes[2], base_id.bytes[3]);
-    return load_param(out, p, s, e);
+    struct slot *s = tnf_params_slot(p, base_id);
+    return s ? tnf_params_load_slot(out, p, s, e) : tnf_params_no_id("id", base_id, e);
 }
 
 void tnf_params_release(tnf_params *p, const tnf_param *param)
 {
     if (!p || !param)
         return;
-    struct slot *s = find_slot(p, param->base_id);
+    struct slot *s = tnf_params_slot(p, param->base_id);
     pthread_mutex_lock(&p->mutex);
     struct block *b = s ? s->block : NULL;
-    if (b && &b->param == param && b->refs > 0 && --b->refs == 0) {
+    if (b && &b->param == param && b->item.refs > 0 && --b->item.refs == 0) {
         p->stats.in_use--;
-        tnf_params_free_unused(p, b);
+        tnf_params_free_unused(p, &b->item);
     }
-    pthread_mutex_unlock(&p->mutex);
+    tnf_params_unlock(p);
 }
 
 /* --------------------------------------------------------------- prefetch */
@@ -290,20 +204,22 @@ static tnf_status prefetch_slot(tnf_params *p, struct slot *s, tnf_error *e)
     struct block *b = NULL;
     pthread_mutex_lock(&p->mutex);
     s->prefetched = true;
-    if ((s->block && s->block->cached) || fits_beside_pinned(p, s))
+    if ((s->block && s->block->item.cached) || tnf_params_fits(p, s->nbytes))
         status = load_slot(&b, p, s, e);
-    pthread_mutex_unlock(&p->mutex);
+    tnf_params_unlock(p);
     tnf_params_release(p, b ? &b->param : NULL);
     return status;
 }
 
 /* Is the name "blocks.<n>.…" with n below `layers`? */
-static bool in_layers(tnf_str name, uint32_t layers)
+static bool in_layers(tnf_str name, uint64_t layers)
 {
     static const char blocks[] = "blocks.";
     if (!tnf_str_begins(name, blocks))
         return false;
-    const char *digits = name.p + sizeof blocks - 1, *p = digits, *end = name.p + name.n;
+    const char *digits = name.p + sizeof blocks - 1, *end = name.p + name.n;
+    digits += digits < end && *digits == '+'; /* Rust's numbers may have a sign */
+    const char *p = digits;
     uint64_t number = tnf_take_digits(&p, end);
     return p > digits && p < end && *p == '.' && number < layers;
 }
@@ -369,18 +285,41 @@ static tnf_status set_budget(tnf_params *p, const tnf_file *file, tnf_error *e)
         budget = o->budget;
     if (o->budget_cap > 0 && o->budget_cap < budget)
         budget = o->budget_cap;
-    if (o->budget_percent > 0) {
+    if (o->budget_percent >= 1 && tnf_file_info(file)->payload < budget) {
+        budget = tnf_file_info(file)->payload;
+    } else if (o->budget_percent > 0) {
         double part = (double)tnf_file_info(file)->payload * o->budget_percent;
         if (part < (double)budget)
             budget = (uint64_t)part;
     }
-    p->stats.budget = budget;
-    p->has_budget = o->budget > 0 || o->budget_cap > 0 || o->budget_percent > 0;
+    p->stats.budget = o->budget_zero ? 0 : budget;
+    p->has_budget = o->budget > 0 || o->budget_cap > 0 || o->budget_percent > 0 || o->budget_zero;
+    return TNF_OK;
+}
+
+/* Keeps what the options point to: the caller's memory need not outlive the call. */
+static tnf_status copy_pointers(tnf_params *p, tnf_error *e)
+{
+    tnf_params_options *o = &p->options;
+    p->name_space = o->name_space ? *o->name_space : tnf_namespace_next();
+    o->name_space = NULL;
+    if (!o->resolver)
+        return TNF_OK;
+    const tnf_resolver_ops *r = o->resolver;
+    if (r->version == 0 || r->version > TNF_RESOLVER_OPS_VERSION || !r->get || !r->set ||
+        !r->release)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a resolver needs get, set and release, and a version from 1 to %u",
+                        TNF_RESOLVER_OPS_VERSION);
+    p->resolver = *r;
+    o->resolver = NULL;
     return TNF_OK;
 }
 
 static tnf_status set_up(tnf_params *p, const tnf_file *file, tnf_error *e)
 {
+    TNF_TRY(tnf_check_reserved(p->options.reserved, sizeof p->options.reserved, e));
+    TNF_TRY(copy_pointers(p, e));
     TNF_TRY(set_budget(p, file, e));
     TNF_TRY(fill_slots(p, file, e));
     return prefetch_first(p, e);
@@ -404,6 +343,7 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
     pthread_cond_init(&p->loaded, NULL);
     pthread_cond_init(&p->work, NULL);
     tnf_hash_init(&p->ids, &p->alloc, slot_id, p);
+    tnf_hash_init(&p->keys, &p->alloc, NULL, NULL); /* derive.c fills it */
     tnf_status status = set_up(p, file, e);
     if (status != TNF_OK) {
         tnf_params_free(p);
@@ -413,21 +353,49 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
     return TNF_OK;
 }
 
+static void free_slot(tnf_params *p, struct slot *s)
+{
+    if (s->block)
+        tnf_free(&p->alloc, s->block, s->block->size);
+    for (struct form *f = s->forms, *next; f; f = next) {
+        next = f->next;
+        tnf_params_end_form(p, f);
+        tnf_free(&p->alloc, f, f->size);
+    }
+}
+
 void tnf_params_free(tnf_params *p)
 {
     if (!p)
         return;
     tnf_params_stop(p);
     for (size_t i = 0; p->slots && i < p->n; i++)
-        if (p->slots[i].block)
-            tnf_free(&p->alloc, p->slots[i].block, p->slots[i].block->size);
+        free_slot(p, &p->slots[i]);
     tnf_free(&p->alloc, p->slots, (p->n + 1) * sizeof *p->slots);
     tnf_hash_free(&p->ids);
+    tnf_hash_free(&p->keys);
     pthread_cond_destroy(&p->loaded);
     pthread_cond_destroy(&p->work);
     pthread_mutex_destroy(&p->mutex);
     tnf_allocator alloc = p->alloc;
     tnf_free(&alloc, p, sizeof *p);
+}
+
+tnf_id tnf_params_namespace(const tnf_params *p)
+{
+    return p ? p->name_space : tnf_namespace_id(0, 0);
+}
+
+static void trim_slot(tnf_params *p, struct slot *s)
+{
+    struct block *b = s->block;
+    if (b && b->item.cached && b->item.refs == 0)
+        tnf_params_drop(p, &b->item);
+    for (struct form *f = s->forms, *next; f; f = next) {
+        next = f->next;
+        if (f->item.cached && f->item.refs == 0)
+            tnf_params_drop(p, &f->item);
+    }
 }
 
 void tnf_params_trim(tnf_params *p)
@@ -436,12 +404,9 @@ void tnf_params_trim(tnf_params *p)
         return;
     pthread_mutex_lock(&p->mutex);
     tnf_params_forget_ahead(p);
-    for (size_t i = 0; i < p->n; i++) {
-        struct block *b = p->slots[i].block;
-        if (b && b->cached && b->refs == 0)
-            drop_block(p, b);
-    }
-    pthread_mutex_unlock(&p->mutex);
+    for (size_t i = 0; i < p->n; i++)
+        trim_slot(p, &p->slots[i]);
+    tnf_params_unlock(p);
 }
 
 tnf_status tnf_params_statistics(tnf_params_stats *out, const tnf_params *p, tnf_error *e)
