@@ -98,7 +98,7 @@ static void each_way(void *ctx)
     struct work *w = ctx;
     tnf_error error;
     uint64_t sum = 0;
-    bench_check(tnf_points_each(w->points_handle, 0, take_point, &sum, &error), &error);
+    bench_check(tnf_points_each(w->points_handle, take_point, &sum, &error), &error);
     w->sum = sum;
 }
 

@@ -19,7 +19,7 @@ static tnf_status show_point(void *ctx, const tnf_point *point, tnf_error *error
         return status;
     tnf_value_as_text(&word, tnf_value_get(app, "word"));
     memcpy(v, point->vector, sizeof v);
-    printf("%" PRIu64 "  %.*s  %g %g %g\n", point->offset, (int)word.n, word.p, (double)v[0],
+    printf("%" PRIu64 "  %.*s  %g %g %g\n", point->id.offset, (int)word.n, word.p, (double)v[0],
            (double)v[1], (double)v[2]);
     return TNF_OK;
 }
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     tnf_point batch[3] = { TNF_POINT_INIT, TNF_POINT_INIT, TNF_POINT_INIT };
     tnf_member members[3];
     tnf_value apps[3];
-    uint64_t offsets[3];
+    tnf_point_id ids[3];
     int i, failed;
 
     if (argc != 2) {
@@ -62,10 +62,10 @@ int main(int argc, char **argv)
     }
     /* Each call locks the file. When it returns, its changes are on disk. */
     failed = tnf_points_create(&points, argv[1], &space, &options, &error) != TNF_OK ||
-             tnf_points_append(offsets, points, batch, 3, &error) != TNF_OK ||
-             tnf_points_delete(points, &offsets[0], 1, 0, &error) != TNF_OK ||
+             tnf_points_append(ids, points, batch, 3, &error) != TNF_OK ||
+             tnf_points_delete(points, &ids[0], 1, 0, &error) != TNF_OK ||
              tnf_points_compact(points, 0, show_moved, NULL, &error) != TNF_OK ||
-             tnf_points_each(points, 0, show_point, points, &error) != TNF_OK;
+             tnf_points_each(points, show_point, points, &error) != TNF_OK;
     if (failed)
         fprintf(stderr, "%s: %s\n", argv[1], error.message);
     tnf_points_close(points);

@@ -27,13 +27,13 @@ static tnf_points *create_file(const char *path)
     return p;
 }
 
-static tnf_status add_batch(tnf_points *p, uint64_t *offsets, tnf_error *e)
+static tnf_status add_batch(tnf_points *p, tnf_point_id *ids, tnf_error *e)
 {
     static float v[DIM];
     tnf_point batch[BATCH];
     for (size_t i = 0; i < BATCH; i++)
         batch[i] = (tnf_point) { .vector = v, .vector_n = sizeof v };
-    return tnf_points_append(offsets, p, batch, BATCH, e);
+    return tnf_points_append(ids, p, batch, BATCH, e);
 }
 
 static uint64_t count_points(tnf_points *p)
@@ -57,7 +57,7 @@ static void fill_and_overflow(const char *dir)
 {
     char path[340], ballast[340];
     tnf_error e;
-    uint64_t offsets[BATCH];
+    tnf_point_id ids[BATCH];
     tnf_status status = TNF_OK;
     snprintf(path, sizeof path, "%s/space.vsdb", dir);
     snprintf(ballast, sizeof ballast, "%s/ballast", dir);
@@ -68,7 +68,7 @@ static void fill_and_overflow(const char *dir)
     tnf_points *p = create_file(path);
     uint64_t n = 0;
     for (; status == TNF_OK; n += BATCH)
-        status = add_batch(p, n == 0 ? offsets : NULL, &e);
+        status = add_batch(p, n == 0 ? ids : NULL, &e);
     n -= BATCH;
     check_full(status, &e);
     CHECK(n > 0 && count_points(p) == n, "%llu points of %llu", (unsigned long long)count_points(p),
@@ -83,7 +83,7 @@ static void fill_and_overflow(const char *dir)
     free(after.p);
 
     check_doing("deleting needs no room, compacting does");
-    CHECK(tnf_points_delete(p, offsets, 1, 0, &e) == TNF_OK, "%s", e.message);
+    CHECK(tnf_points_delete(p, ids, 1, 0, &e) == TNF_OK, "%s", e.message);
     n--;
     before = bytes_of_file(path);
     check_full(tnf_points_compact(p, 0, NULL, NULL, &e), &e);
@@ -131,11 +131,11 @@ static void files_may_not_grow(void)
 {
     char path[340];
     tnf_error e;
-    uint64_t offsets[BATCH];
+    tnf_point_id ids[BATCH];
     snprintf(path, sizeof path, "%s/limited.vsdb", files_temp());
     tnf_points *p = create_file(path);
-    MUST(add_batch(p, offsets, &e) == TNF_OK);
-    MUST(tnf_points_delete(p, offsets, 1, 0, &e) == TNF_OK);
+    MUST(add_batch(p, ids, &e) == TNF_OK);
+    MUST(tnf_points_delete(p, ids, 1, 0, &e) == TNF_OK);
     struct bytes before = bytes_of_file(path);
     struct rlimit old, limit;
     MUST(getrlimit(RLIMIT_FSIZE, &old) == 0);

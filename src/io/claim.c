@@ -2,6 +2,7 @@
 #include "io/claim.h"
 
 #include "io/lock.h"
+#include "io/temp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,8 +92,10 @@ tnf_status tnf_claim_take(tnf_claim *c, const char *path, const tnf_waiting *wai
         tnf_status status = try_claim(c, path, waiting, &again, e);
         if (status != TNF_OK || again)
             tnf_claim_drop(c);
-        if (!again)
+        if (!again) {
+            tnf_temp_sweep(path); /* of a writer that was killed */
             return status;
+        }
     }
     return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file is being replaced repeatedly");
 }

@@ -27,7 +27,6 @@
 #endif
 #include <unistd.h>
 
-#define TRIES 100u
 #define TMPFS 0x01021994 /* of statfs(2); the kernel's headers may be missing */
 /* For a longer write, Linux looks for larger pages, which can cost more than it saves. A write that
  * does not begin at a multiple of its length gets small pages, which costs a quarter. */
@@ -64,39 +63,9 @@ static tnf_status file_write(void *ctx, const void *bytes, size_t n, tnf_error *
     return TNF_OK;
 }
 
-int tnf_temp_name(char *out, size_t room, const char *target, unsigned attempt)
+static size_t temp_room(const struct file *f)
 {
-    uint32_t random = 0;
-    if (getentropy(&random, sizeof random) != 0)
-        random = (uint32_t)getpid() * 2654435761u + attempt;
-    return snprintf(out, room, "%s.tmp-%08x", target, random);
-}
-
-static void fresh_name(struct file *f, unsigned attempt)
-{
-    (void)tnf_temp_name(f->temp, strlen(f->target) + TNF_TEMP_MORE, f->target, attempt);
-}
-
-bool tnf_name_nameless(int fd, const char *name)
-{
-    char proc[64];
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-}
-
-/* Gives an unnamed file a temporary name, so that it can be renamed over the target. */
-static tnf_status name_temp_file(struct file *f, tnf_error *e)
-{
-    for (unsigned i = 0; i < TRIES; i++) {
-        fresh_name(f, i);
-        if (tnf_name_nameless(f->fd, f->temp)) {
-            f->nameless = false;
-            return TNF_OK;
-        }
-        if (errno != EEXIST)
-            break;
-    }
-    return tnf_fail_sys(e, errno, "cannot give the new file its name");
+    return strlen(f->target) + TNF_TEMP_MORE;
 }
 
 /* Gives the file a new name: link(), unlike rename(), fails if the target exists meanwhile. */
@@ -112,8 +81,10 @@ static tnf_status put_new(struct file *f, const char *name, tnf_error *e)
 
 static tnf_status put_over(struct file *f, tnf_error *e)
 {
-    if (f->nameless)
-        TNF_TRY(name_temp_file(f, e));
+    if (f->nameless) { /* so that it can be renamed over the target */
+        TNF_TRY(tnf_temp_link(f->fd, f->temp, temp_room(f), f->target, e));
+        f->nameless = false;
+    }
     if (rename(f->temp, f->target) != 0)
         return tnf_fail_sys(e, errno, "cannot give the new file its name");
     return TNF_OK;
@@ -155,6 +126,7 @@ static tnf_status file_commit(void *ctx, tnf_error *e)
         TNF_TRY(tnf_fs_sync(f->fd, e));
     TNF_TRY(put_in_place(f, e));
     f->committed = true;
+    tnf_temp_settle(f->fd);
     return f->sync ? tnf_sync_placed(f->as ? f->as : f->target, e) : TNF_OK;
 }
 
@@ -178,45 +150,18 @@ static void file_release(void *ctx)
     tnf_allocator a = f->alloc;
     if (f->target) {
         size_t n = strlen(f->target);
-        tnf_free(&a, f->temp, n + TNF_TEMP_MORE);
+        tnf_free(&a, f->temp, temp_room(f));
         tnf_free(&a, f->target, n + 1);
     }
     tnf_free(&a, f, sizeof *f);
-}
-
-int tnf_open_nameless(const char *target, int access, mode_t mode)
-{
-#ifdef O_TMPFILE
-    char dir[PATH_MAX];
-    if (!tnf_fs_directory_of(dir, target))
-        return -1;
-    int fd = open(dir, O_TMPFILE | access | O_CLOEXEC, mode);
-    char proc[64];
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
-    struct stat st;
-    if (fd >= 0 && stat(proc, &st) != 0) { /* without /proc it cannot be named later */
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-#else
-    (void)target, (void)access, (void)mode;
-    return -1;
-#endif
 }
 
 static tnf_status open_temp(struct file *f, mode_t mode, tnf_error *e)
 {
     f->fd = tnf_open_nameless(f->target, O_RDWR, mode); /* a mapping needs read access */
     f->nameless = f->fd >= 0;
-    for (unsigned i = 0; f->fd < 0 && i < TRIES; i++) {
-        fresh_name(f, i);
-        f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (f->fd < 0 && errno != EEXIST && errno != EINTR)
-            break;
-    }
-    return f->fd < 0 ? tnf_fail_sys(e, errno, "cannot create a temporary file next to the target")
-                     : TNF_OK;
+    return f->nameless ? TNF_OK
+                       : tnf_temp_create(&f->fd, f->temp, temp_room(f), f->target, mode, e);
 }
 
 /* Examines the existing file of that name, and opens accordingly. */

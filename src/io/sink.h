@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "io/fs.h"
 #include "io/source.h"
+#include "io/temp.h"
 #include <sys/types.h>
 #include <tenfold/io.h>
 
@@ -104,15 +105,5 @@ void tnf_room_leave(const tnf_room *r, uint64_t from, size_t n);
 /* Ends the use by all threads. If the room is filled, the sink continues behind it, else at its
  * beginning. */
 tnf_status tnf_room_end(tnf_sink *s, tnf_room *r, bool filled, tnf_error *e);
-
-/* Opens an unnamed file in the target's directory; `access` is O_WRONLY or O_RDWR. -1 if the system
- * has no such files, or if one could not be named later. */
-int tnf_open_nameless(const char *target, int access, mode_t mode);
-/* Gives an unnamed file a name; false, with errno, if the name is taken or naming fails. */
-bool tnf_name_nameless(int fd, const char *name);
-/* Writes "TARGET.tmp-XXXXXXXX", different for each attempt. Returns the length as snprintf()
- * does. */
-#define TNF_TEMP_MORE 14u /* bytes in addition to the target's length, with the NUL */
-int tnf_temp_name(char *out, size_t room, const char *target, unsigned attempt);
 
 #endif

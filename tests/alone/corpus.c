@@ -378,7 +378,7 @@ static void try_points(const struct entry *e)
     tnf_points_options how = { .size = sizeof how, .lock = TNF_POINTS_NO_LOCK };
     how.allocator = memory_allocator(&log);
     if (tnf_points_open(&points, e->path, &how, &error) == TNF_OK) {
-        tnf_status status = tnf_points_each(points, 0, on_point, NULL, &error);
+        tnf_status status = tnf_points_each(points, on_point, NULL, &error);
         judge_error(status, &error);
         status = tnf_points_verify(&report, points, NULL, NULL, &error);
         judge_error(status, &error);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Many processes use one VS file. Writers append batches, delete some of their points and compact.
- * Readers read all the time, some through points.h, some as a tensor file, which they keep open
- * during compactions. No point is lost, no reader ever sees a part of a point, every reader sees
- * all of a batch or nothing of it, and all processes end.
+ * They delete by ids that they have just read, and by ids that they kept since they appended, most
+ * of which compactions have made stale. Victims append and compact until they are killed. Readers
+ * read all the time, some through points.h, some as a tensor file, which they keep open during
+ * compactions. No point is lost, none is deleted for another, no reader ever sees a part of a
+ * point, every reader sees all of a batch or nothing of it, no file is left beside it, and all
+ * processes end.
  *
  *     points_many [BATCHES]      that each writer appends; readers look until the last one is done
  */
 #include "../support/files.h"
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -15,6 +19,9 @@
 #define BATCHES 300u
 #define WRITERS 8u
 #define READERS 8u
+#define VICTIM  WRITERS /* the number of all victims, as a writer; their batches are even */
+#define MAKERS  (WRITERS + 1)
+#define MOST    20000u /* batches of a writer */
 #define DIM     8u
 #define BATCH   12u
 
@@ -25,6 +32,17 @@ static char path[300];
 struct id {
     uint32_t writer, batch, place, of; /* of: points in the batch (odd batches may lose some) */
 };
+
+/* What the processes know, in shared memory: it outlives those that are killed. */
+struct truth {
+    atomic_int writing; /* how many writers are not done */
+    /* The points of each batch that were appended and not deleted, one bit each. Those of victims
+     * are noted when the call has returned. */
+    uint16_t live[MAKERS][MOST];
+    atomic_uint victim_batch; /* their last one */
+};
+
+static struct truth *truth;
 
 static void make_point(tnf_point *p, const struct id *id, float v[DIM], uint32_t app[6])
 {
@@ -62,13 +80,13 @@ static void give_up(const char *who, const char *what, const tnf_error *e)
 
 struct look {
     uint64_t seen, torn, broken; /* broken: even batches that are not complete */
-    struct id last[WRITERS];     /* the last point of each writer, within a batch */
-    uint32_t places[WRITERS];
+    struct id last[MAKERS];      /* the last point of each writer, within a batch */
+    uint32_t places[MAKERS];
     uint64_t disorder;
     uint64_t mine; /* points of one writer */
     uint32_t writer;
     struct id *list; /* points of that writer, if requested */
-    uint64_t *offsets;
+    tnf_point_id *ids;
     size_t n, room;
 };
 
@@ -84,7 +102,7 @@ static void look_at(struct look *l, const tnf_point *p)
 {
     struct id id;
     l->seen++;
-    if (!is_whole(p, &id) || id.writer >= WRITERS) {
+    if (!is_whole(p, &id) || id.writer >= MAKERS) {
         l->torn++;
         return;
     }
@@ -99,7 +117,7 @@ static void look_at(struct look *l, const tnf_point *p)
     if (id.writer == l->writer) {
         if (l->n < l->room) {
             l->list[l->n] = id;
-            l->offsets[l->n++] = p->offset;
+            l->ids[l->n++] = p->id;
         }
         l->mine++;
     }
@@ -114,7 +132,7 @@ static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *e)
 
 static void end_look(struct look *l)
 {
-    for (uint32_t w = 0; w < WRITERS; w++)
+    for (uint32_t w = 0; w < MAKERS; w++)
         end_batch(l, w);
 }
 
@@ -122,7 +140,8 @@ static void end_look(struct look *l)
 
 #define KEPT 64u
 
-static uint64_t append_batch(tnf_points *p, uint32_t writer, uint32_t batch, uint64_t *seed)
+static uint64_t append_batch(tnf_points *p, uint32_t writer, uint32_t batch, uint64_t *seed,
+                             tnf_point_id ids[BATCH])
 {
     static float v[BATCH][DIM];
     static uint32_t app[BATCH][6];
@@ -133,58 +152,125 @@ static uint64_t append_batch(tnf_points *p, uint32_t writer, uint32_t batch, uin
         struct id id = { writer, batch, k, n };
         make_point(&points[k], &id, v[k], app[k]);
     }
-    if (tnf_points_append(NULL, p, points, n, &e) != TNF_OK)
+    if (tnf_points_append(ids, p, points, n, &e) != TNF_OK)
         give_up("writer", "append", &e);
+    truth->live[writer][batch] = (uint16_t)((1u << n) - 1);
     return n;
 }
 
-/* Deletes up to three of the writer's own points, of odd batches; returns how many. If another
- * process compacts before the deletion, the deletion fails with TNF_ENOTFOUND and no more points
- * are deleted. */
+/* Deletes a point of the writer. TNF_ENOTFOUND: another process compacted meanwhile. */
+static bool delete_one(tnf_points *p, const struct id *id, tnf_point_id at)
+{
+    tnf_error e;
+    tnf_status status = tnf_points_delete(p, &at, 1, 0, &e);
+    if (status != TNF_OK && status != TNF_ENOTFOUND)
+        give_up("writer", "delete", &e);
+    if (status == TNF_OK)
+        truth->live[id->writer][id->batch] &= (uint16_t)~(1u << id->place);
+    return status == TNF_OK;
+}
+
+/* Deletes up to three of the writer's own points, of odd batches; returns how many. */
 static uint64_t delete_some(tnf_points *p, uint32_t writer, uint64_t *seed)
 {
     static struct id list[KEPT];
-    static uint64_t offsets[KEPT];
-    struct look l = { .writer = writer, .list = list, .offsets = offsets, .room = KEPT };
+    static tnf_point_id ids[KEPT];
+    struct look l = { .writer = writer, .list = list, .ids = ids, .room = KEPT };
     tnf_error e;
     uint64_t gone = 0;
-    if (tnf_points_each(p, 0, take_point, &l, &e) != TNF_OK)
+    if (tnf_points_each(p, take_point, &l, &e) != TNF_OK)
         give_up("writer", "each", &e);
-    for (size_t i = 0; i < l.n && gone < 3; i++) {
-        if (list[i].batch % 2 == 0 || next_random(seed) % 2)
-            continue;
-        tnf_status status = tnf_points_delete(p, &offsets[i], 1, 0, &e);
-        if (status == TNF_ENOTFOUND)
-            break;
-        if (status != TNF_OK)
-            give_up("writer", "delete", &e);
-        gone++;
-    }
+    for (size_t i = 0; i < l.n && gone < 3; i++)
+        if (list[i].batch % 2 && next_random(seed) % 2)
+            gone += delete_one(p, &list[i], ids[i]);
     return gone;
 }
 
-static atomic_int *writing; /* how many writers are not done; shared by all processes */
+/* The first point of each of the last odd batches, as it was when it was appended. */
+struct memory {
+    tnf_point_id ids[KEPT];
+    uint32_t batches[KEPT];
+};
+
+/* Deletes the point of a remembered batch, if its id is not stale; returns how many. */
+static uint64_t delete_remembered(tnf_points *p, uint32_t writer, const struct memory *m,
+                                  uint64_t *seed, uint64_t *stale)
+{
+    size_t i = (size_t)(next_random(seed) % KEPT);
+    const struct id id = { writer, m->batches[i], 0, 0 };
+    if (id.batch == 0)
+        return 0;
+    bool gone = delete_one(p, &id, m->ids[i]);
+    *stale += !gone;
+    return gone;
+}
 
 static void write_batches(uint32_t batches, uint32_t writer, int to)
 {
+    static struct memory memory;
     tnf_points_options o = { .size = sizeof o, .write = true, .sync = TNF_POINTS_NO_SYNC };
-    uint64_t seed = writer + 1, added = 0, deleted = 0;
+    uint64_t seed = writer + 1, told[3] = { 0 }; /* added, deleted, stale */
+    tnf_point_id ids[BATCH];
     tnf_points *p;
     tnf_error e;
     if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
         give_up("writer", "open", &e);
     for (uint32_t batch = 1; batch <= batches; batch++) {
-        added += append_batch(p, writer, batch, &seed);
+        told[0] += append_batch(p, writer, batch, &seed, ids);
+        if (batch % 2) {
+            memory.ids[batch / 2 % KEPT] = ids[0];
+            memory.batches[batch / 2 % KEPT] = batch;
+        }
         if (next_random(&seed) % 8 == 0)
-            deleted += delete_some(p, writer, &seed);
+            told[1] += delete_some(p, writer, &seed);
+        if (next_random(&seed) % 4 == 0)
+            told[1] += delete_remembered(p, writer, &memory, &seed, &told[2]);
         if (next_random(&seed) % 40 == 0 && tnf_points_compact(p, 0, NULL, NULL, &e) != TNF_OK)
             give_up("writer", "compact", &e);
-        if (added > 3000)
+        if (told[0] > 3000)
             usleep(2000); /* otherwise readers take longer and longer */
     }
     tnf_points_close(p);
-    atomic_fetch_sub(writing, 1);
-    uint64_t told[2] = { added, deleted };
+    atomic_fetch_sub(&truth->writing, 1);
+    _exit(write(to, told, sizeof told) == (ssize_t)sizeof told ? 0 : 1);
+}
+
+/* ---------------------------------------------------------------- victims */
+
+static void change_until_killed(uint64_t seed)
+{
+    tnf_points_options o = { .size = sizeof o, .write = true, .sync = TNF_POINTS_NO_SYNC };
+    tnf_point_id ids[BATCH];
+    tnf_points *p;
+    tnf_error e;
+    if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
+        give_up("victim", "open", &e);
+    for (;;) {
+        bool add = next_random(&seed) % 8 == 0;
+        unsigned batch = add ? atomic_fetch_add(&truth->victim_batch, 2) + 2 : 0;
+        if (add && batch < MOST)
+            append_batch(p, VICTIM, batch, &seed, ids);
+        else if (tnf_points_compact(p, 0, NULL, NULL, &e) != TNF_OK)
+            give_up("victim", "compact", &e);
+    }
+}
+
+static void kill_victims(int to)
+{
+    uint64_t told[3] = { 0 }, seed = 99; /* kills */
+    while (atomic_load(&truth->writing) > 0) {
+        int status;
+        pid_t child = fork();
+        MUST(child >= 0);
+        if (child == 0)
+            change_until_killed(told[0] + 1000);
+        usleep((useconds_t)(next_random(&seed) % 20000));
+        kill(child, SIGKILL);
+        MUST(waitpid(child, &status, 0) == child);
+        if (!WIFSIGNALED(status))
+            _exit(1); /* it gave up by itself */
+        told[0]++;
+    }
     _exit(write(to, told, sizeof told) == (ssize_t)sizeof told ? 0 : 1);
 }
 
@@ -217,7 +303,7 @@ static uint64_t read_tensors(bool hold)
     if (!v || !a || tnf_read(v, (size_t)points->parts[0].nbytes, points, &e) != TNF_OK ||
         tnf_read_part(a, (size_t)bytes->nbytes, bytes, 0, &e) != TNF_OK)
         give_up("reader", "read", &e);
-    struct look l = { .writer = WRITERS };
+    struct look l = { .writer = MAKERS };
     for (uint64_t i = 0; i < n; i++) {
         tnf_point p = { .vector = v + i * DIM * sizeof(float), .vector_n = DIM * sizeof(float) };
         p.app = (tnf_str) { (const char *)a + i * (2 + sizeof(struct id)), 2 + sizeof(struct id) };
@@ -234,20 +320,20 @@ static uint64_t read_tensors(bool hold)
 static void read_meanwhile(uint32_t reader, int to)
 {
     tnf_points_options o = { .size = sizeof o };
-    uint64_t told[2] = { 0, 0 };
+    uint64_t told[3] = { 0 };
     tnf_points *p;
     tnf_error e;
     if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
         give_up("reader", "open", &e);
     for (bool go_on = true; go_on;) {
-        struct look l = { .writer = WRITERS };
-        go_on = atomic_load(writing) > 0; /* read once more after the last writer is done */
+        struct look l = { .writer = MAKERS };
+        go_on = atomic_load(&truth->writing) > 0; /* read once more after the last writer is done */
         told[0]++;
         if (reader % 4 == 3) {
             told[1] += read_tensors(told[0] % 4 == 0);
             continue;
         }
-        if (tnf_points_each(p, 0, take_point, &l, &e) != TNF_OK)
+        if (tnf_points_each(p, take_point, &l, &e) != TNF_OK)
             give_up("reader", "each", &e);
         end_look(&l);
         check_look("reader", &l);
@@ -259,67 +345,118 @@ static void read_meanwhile(uint32_t reader, int to)
 
 /* ------------------------------------------------------------------- main */
 
-static void run_all(uint32_t batches, uint64_t sums[4])
+#define CHILDREN (WRITERS + READERS + 1)
+
+enum { ADDED, DELETED, STALE, LOOKS, POINTS, KILLS, SUMS };
+
+static void begin_child(uint32_t i, uint32_t batches, int to)
 {
-    int ends[WRITERS + READERS][2];
-    pid_t children[WRITERS + READERS];
-    int shared = MAP_SHARED | MAP_ANONYMOUS;
-    writing = mmap(NULL, sizeof *writing, PROT_READ | PROT_WRITE, shared, -1, 0);
-    MUST(writing != MAP_FAILED);
-    atomic_store(writing, (int)WRITERS);
+    if (i < WRITERS)
+        write_batches(batches, i, to);
+    if (i < WRITERS + READERS)
+        read_meanwhile(i - WRITERS, to);
+    kill_victims(to);
+}
+
+static void run_all(uint32_t batches, uint64_t sums[SUMS])
+{
+    int ends[CHILDREN][2];
+    pid_t children[CHILDREN];
+    atomic_store(&truth->writing, (int)WRITERS);
     fflush(stdout);
-    for (uint32_t i = 0; i < WRITERS + READERS; i++) {
+    for (uint32_t i = 0; i < CHILDREN; i++) {
         MUST(pipe(ends[i]) == 0);
         children[i] = fork();
         MUST(children[i] >= 0);
-        if (children[i] > 0)
-            continue;
-        if (i < WRITERS)
-            write_batches(batches, i, ends[i][1]);
-        read_meanwhile(i - WRITERS, ends[i][1]);
+        if (children[i] == 0)
+            begin_child(i, batches, ends[i][1]);
     }
-    for (uint32_t i = 0; i < WRITERS + READERS; i++) {
-        uint64_t told[2] = { 0, 0 };
+    for (uint32_t i = 0; i < CHILDREN; i++) {
+        uint64_t told[3] = { 0 };
         int status;
         MUST(waitpid(children[i], &status, 0) == children[i]);
         if (i < WRITERS && status != 0)
-            atomic_fetch_sub(writing, 1); /* otherwise readers wait for it */
-        CHECK(status == 0, "%s %u: status %x", i < WRITERS ? "writer" : "reader", i % WRITERS,
-              (unsigned)status);
+            atomic_fetch_sub(&truth->writing, 1); /* otherwise readers wait for it */
+        CHECK(status == 0, "process %u of %u writers and %u readers: status %x", i, WRITERS,
+              READERS, (unsigned)status);
         close(ends[i][1]);
         CHECK(read(ends[i][0], told, sizeof told) == (ssize_t)sizeof told, "it tells nothing");
         close(ends[i][0]);
-        sums[i < WRITERS ? 0 : 2] += told[0];
-        sums[i < WRITERS ? 1 : 3] += told[1];
+        size_t from = i < WRITERS ? ADDED : i < WRITERS + READERS ? LOOKS : KILLS,
+               to = i < WRITERS ? LOOKS : i < WRITERS + READERS ? KILLS : SUMS;
+        for (size_t k = from; k < to; k++)
+            sums[k] += told[k - from];
     }
+}
+
+/* The points that are there in the end. */
+struct found {
+    uint16_t there[MAKERS][MOST];
+    uint64_t n;
+};
+
+static tnf_status note_found(void *ctx, const tnf_point *p, tnf_error *e)
+{
+    struct found *f = ctx;
+    struct id id;
+    (void)e;
+    if (is_whole(p, &id) && id.writer < MAKERS && id.batch < MOST && id.place < BATCH)
+        f->there[id.writer][id.batch] |= (uint16_t)(1u << id.place);
+    f->n++;
+    return TNF_OK;
+}
+
+/* Compares the file with what the processes were told. A victim may have been killed after its
+ * batch was appended, but before it noted that. */
+static void compare_points(tnf_points *p)
+{
+    static struct found f;
+    tnf_error e;
+    unsigned lost = 0, back = 0;
+    CHECK(tnf_points_each(p, note_found, &f, &e) == TNF_OK, "%s", e.message);
+    for (uint32_t w = 0; w < MAKERS; w++)
+        for (uint32_t b = 0; b < MOST; b++) {
+            unsigned live = truth->live[w][b], there = f.there[w][b];
+            lost += (live & ~there) != 0;
+            back += (there & ~live) != 0 && !(w == VICTIM && live == 0);
+        }
+    CHECK(lost == 0, "of %u batches points are missing that nobody deleted", lost);
+    CHECK(back == 0, "of %u batches points are there that were deleted", back);
 }
 
 int main(int argc, char **argv)
 {
     uint32_t batches = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : BATCHES;
-    uint64_t sums[4] = { 0 }; /* points appended, points deleted; readings, points seen */
+    uint64_t sums[SUMS] = { 0 };
     tnf_points *p;
     tnf_error e;
     tnf_space space = {
         .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
     };
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
+    int shared = MAP_SHARED | MAP_ANONYMOUS;
+    truth = mmap(NULL, sizeof *truth, PROT_READ | PROT_WRITE, shared, -1, 0);
+    MUST(truth != MAP_FAILED && batches < MOST);
     snprintf(path, sizeof path, "%s/many.vsdb", files_temp());
     MUST(tnf_points_create(&p, path, &space, NULL, &e) == TNF_OK);
     run_all(batches, sums);
-    struct look l = { .writer = WRITERS };
+    struct look l = { .writer = MAKERS };
     check_doing("at the end");
-    CHECK(tnf_points_each(p, 0, take_point, &l, &e) == TNF_OK, "%s", e.message);
+    CHECK(tnf_points_compact(p, 0, NULL, NULL, &e) == TNF_OK, "%s", e.message);
+    CHECK(files_count(files_temp(), ".tmp-") == 0, "a temporary file is left");
+    CHECK(tnf_points_each(p, take_point, &l, &e) == TNF_OK, "%s", e.message);
     end_look(&l);
     CHECK(l.torn == 0 && l.broken == 0 && l.disorder == 0, "torn points");
-    CHECK(l.seen == sums[0] - sums[1], "%llu points; %llu were added and %llu deleted",
-          (unsigned long long)l.seen, (unsigned long long)sums[0], (unsigned long long)sums[1]);
+    compare_points(p);
     CHECK(tnf_points_verify(&report, p, NULL, NULL, &e) == TNF_OK && report.problems == 0, "%llu",
           (unsigned long long)report.problems);
     tnf_points_close(p);
-    CHECK(sums[0] > 0 && sums[2] >= READERS, "nobody got anywhere");
-    printf("%llu points added, %llu deleted, %llu left; %llu looks at %llu points\n",
-           (unsigned long long)sums[0], (unsigned long long)sums[1], (unsigned long long)l.seen,
-           (unsigned long long)sums[2], (unsigned long long)sums[3]);
+    CHECK(sums[ADDED] > 0 && sums[LOOKS] >= READERS && sums[KILLS] > 0, "nobody got anywhere");
+    printf("%llu points added, %llu deleted, %llu stale ids refused, %llu victims killed, %llu "
+           "points left; %llu looks at %llu points\n",
+           (unsigned long long)sums[ADDED], (unsigned long long)sums[DELETED],
+           (unsigned long long)sums[STALE], (unsigned long long)sums[KILLS],
+           (unsigned long long)l.seen, (unsigned long long)sums[LOOKS],
+           (unsigned long long)sums[POINTS]);
     return check_end("points_many");
 }

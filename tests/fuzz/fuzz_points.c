@@ -14,7 +14,8 @@
 
 struct seen {
     tnf_points *points;
-    uint64_t n, hash, first;
+    uint64_t n, hash;
+    tnf_point_id first;
 };
 
 static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *e)
@@ -22,7 +23,7 @@ static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *e)
     struct seen *s = ctx;
     const tnf_value *v;
     if (s->n++ == 0)
-        s->first = p->offset;
+        s->first = p->id;
     for (size_t i = 0; i < p->app.n; i++)
         s->hash = s->hash * 31 + (uint8_t)p->app.p[i];
     for (size_t i = 0; i < p->vector_n; i++)
@@ -50,7 +51,7 @@ static struct seen list_points(tnf_points *p, tnf_status want)
 {
     tnf_error e;
     struct seen s = { .points = p };
-    tnf_status status = tnf_points_each(p, 0, take_point, &s, &e);
+    tnf_status status = tnf_points_each(p, take_point, &s, &e);
     FUZZ_REQUIRE(want != TNF_OK || status == TNF_OK, "cannot be listed: %s", e.message);
     if (status != TNF_OK)
         s.n = UINT64_MAX;
@@ -61,7 +62,7 @@ static struct seen list_points(tnf_points *p, tnf_status want)
 static void change_points(tnf_points *p, const struct seen *before)
 {
     tnf_error e;
-    uint64_t at;
+    tnf_point_id at;
     const tnf_space *space = tnf_points_space(p);
     if (!space || !space->type || space->vector_bytes > VECTOR_MOST)
         return;

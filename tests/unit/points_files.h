@@ -53,21 +53,22 @@ static inline tnf_points *vs_open(const char *path, bool write)
 }
 
 /* Point number i: its application data is the integer i, its vector i, i + 0.5, -i. */
-static inline uint64_t vs_add(tnf_points *p, unsigned i)
+static inline tnf_point_id vs_add(tnf_points *p, unsigned i)
 {
     tnf_error e;
-    uint64_t offset = 0;
+    tnf_point_id id = { 0 };
     float v[DIM] = { (float)i, (float)i + 0.5f, -(float)i };
     tnf_value number = tnf_value_uint(i);
     tnf_point point = { .value = &number, .vector = to_little(v, 4, DIM), .vector_n = sizeof v };
-    assert_ok(tnf_points_append(&offset, p, &point, 1, &e));
-    return offset;
+    assert_ok(tnf_points_append(&id, p, &point, 1, &e));
+    return id;
 }
 
 struct vs_seen {
     tnf_points *p;
     size_t n;
-    uint64_t numbers[64], offsets[64];
+    uint64_t numbers[64];
+    tnf_point_id ids[64];
 };
 
 static inline tnf_status vs_take(void *ctx, const tnf_point *point, tnf_error *e)
@@ -79,7 +80,7 @@ static inline tnf_status vs_take(void *ctx, const tnf_point *point, tnf_error *e
         return status;
     assert_true(s->n < 64 && point->vector_n == DIM * sizeof(float));
     s->numbers[s->n] = v ? v->as.u : UINT64_MAX;
-    s->offsets[s->n++] = point->offset;
+    s->ids[s->n++] = point->id;
     if (v) {
         float i = (float)v->as.u, want[DIM] = { i, i + 0.5f, -i };
         assert_memory_equal(point->vector, to_little(want, 4, DIM), sizeof want);
@@ -92,7 +93,7 @@ static inline struct vs_seen vs_list(tnf_points *p)
 {
     tnf_error e;
     struct vs_seen s = { .p = p };
-    assert_ok(tnf_points_each(p, 0, vs_take, &s, &e));
+    assert_ok(tnf_points_each(p, vs_take, &s, &e));
     return s;
 }
 

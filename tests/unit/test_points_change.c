@@ -27,10 +27,10 @@ static void bytes_of_description(void **state)
         .size = sizeof space, .type = tnf_type_of(TNF_U8), .dims = dims, .rank = 3
     };
     tnf_point point = { .vector = "\1\2\3\4\5\6", .vector_n = 6 };
-    uint64_t offset = 0;
+    tnf_point_id id;
     assert_ok(tnf_points_create(&p, path, &space, &o, &e));
-    assert_ok(tnf_points_append(&offset, p, &point, 1, &e));
-    assert_int_equal(offset, 18);
+    assert_ok(tnf_points_append(&id, p, &point, 1, &e));
+    assert_int_equal(id.offset, 18);
     struct bytes b = file_of(path);
     assert_int_equal(b.n, sizeof want - 1);
     assert_memory_equal(b.p, want, b.n);
@@ -51,13 +51,13 @@ static void adds_points(void **state)
     const tnf_value app = tnf_value_string("north");
     const tnf_point batch[] = { { .vector = v[0], .vector_n = 12 },
                                 { .value = &app, .vector = v[1], .vector_n = 12 } };
-    uint64_t offset, offsets[2];
-    assert_ok(tnf_points_append(offsets, p, batch, 1, &e));
-    assert_ok(tnf_points_append(offsets + 1, p, batch + 1, 1, &e));
-    assert_ok(tnf_points_add(&offset, q, NULL, v[0], sizeof v[0], &e));
-    assert_int_equal(offset, offsets[0]);
+    tnf_point_id id, ids[2];
+    assert_ok(tnf_points_append(ids, p, batch, 1, &e));
+    assert_ok(tnf_points_append(ids + 1, p, batch + 1, 1, &e));
+    assert_ok(tnf_points_add(&id, q, NULL, v[0], sizeof v[0], &e));
+    assert_memory_equal(&id, &ids[0], sizeof id);
     assert_ok(tnf_points_add(NULL, q, &app, v[1], sizeof v[1], &e));
-    assert_fails(tnf_points_add(&offset, q, NULL, v[0], 11, &e), TNF_EINVAL);
+    assert_fails(tnf_points_add(&id, q, NULL, v[0], 11, &e), TNF_EINVAL);
     struct bytes want = file_of(path), got = file_of(other);
     assert_int_equal(want.n, got.n);
     assert_memory_equal(want.p, got.p, got.n);
@@ -76,7 +76,7 @@ static void appends_batches(void **state)
     tnf_points *p = vs_create(path);
     static tnf_point batch[N];
     static float v[N][DIM];
-    static uint64_t offsets[N];
+    static tnf_point_id ids[N];
     static char text[1000];
     memset(text, 'x', sizeof text);
     tnf_value app = { .kind = TNF_STRING, .n = sizeof text, .as.s = text };
@@ -84,23 +84,23 @@ static void appends_batches(void **state)
         v[i][0] = (float)i;
         batch[i] = (tnf_point) { .value = i % 2 ? &app : NULL, .vector = v[i], .vector_n = 12 };
     }
-    assert_ok(tnf_points_append(offsets, p, batch, N, &e)); /* more than is written at once */
+    assert_ok(tnf_points_append(ids, p, batch, N, &e)); /* more than is written at once */
     assert_ok(tnf_points_append(NULL, p, batch, 0, &e));
     for (size_t i = 0; i < N; i += 7) {
         tnf_point point;
-        assert_ok(tnf_points_read(&point, p, offsets[i], &e));
-        assert_true(point.offset == offsets[i] && point.vector_n == 12);
+        assert_ok(tnf_points_read(&point, p, ids[i], &e));
+        assert_true(point.id.offset == ids[i].offset && point.id.hash == ids[i].hash && point.vector_n == 12);
         assert_memory_equal(point.vector, v[i], 12);
         assert_int_equal(point.app.n, i % 2 ? sizeof text + 3 : 0);
     }
     /* a point that does not fit: no point of the batch is added */
     struct bytes before = file_of(path);
     batch[N - 1].vector_n = 11;
-    assert_fails(tnf_points_append(offsets, p, batch, N, &e), TNF_EINVAL);
+    assert_fails(tnf_points_append(ids, p, batch, N, &e), TNF_EINVAL);
     batch[N - 1].vector_n = 12;
     batch[N - 1].app = (tnf_str) { "\xc1", 1 };
     batch[N - 1].value = NULL;
-    assert_fails(tnf_points_append(offsets, p, batch, N, &e), TNF_EINVAL);
+    assert_fails(tnf_points_append(ids, p, batch, N, &e), TNF_EINVAL);
     struct bytes after = file_of(path);
     assert_int_equal(before.n, after.n);
     assert_memory_equal(before.p, after.p, before.n);
@@ -147,7 +147,7 @@ static void moved_by_others(void **state)
     (void)state;
     const char *path = vs_path();
     tnf_points *p = vs_create(path);
-    uint64_t first = vs_add(p, 1), second = vs_add(p, 2);
+    uint64_t first = vs_add(p, 1).offset, second = vs_add(p, 2).offset;
     vs_add(p, 3);
     struct bytes b = file_of(path);
     memmove(b.p + first, b.p + second, b.n - second); /* the first is gone, the rest moved */
@@ -164,31 +164,41 @@ static void deletes_points(void **state)
     tnf_error e;
     const char *path = vs_path();
     tnf_points *p = vs_create(path);
-    uint64_t at[5];
+    tnf_point_id at[5];
     for (unsigned i = 0; i < 5; i++)
         at[i] = vs_add(p, i);
     struct bytes before = file_of(path);
-    assert_fails(tnf_points_delete(p, (uint64_t[]) { at[1], at[3] + 1 }, 2, 0, &e), TNF_ENOTFOUND);
-    assert_fails(tnf_points_delete(p, (uint64_t[]) { at[1], 4 }, 2, 0, &e), TNF_EINVAL);
-    assert_fails(tnf_points_delete(p, (uint64_t[]) { before.n - 1 }, 1, 0, &e), TNF_ENOTFOUND);
-    assert_fails(tnf_points_delete(p, (uint64_t[]) { UINT64_MAX }, 1, 0, &e), TNF_ENOTFOUND);
+    const tnf_point_id nowhere[][2] = {
+        { at[1], { at[3].offset + 1, at[3].hash } }, { at[1], { 4, 0 } },
+        { at[1], { before.n - 1, 0 } },              { at[1], { UINT64_MAX, 0 } },
+        { at[1], { at[3].offset, at[2].hash } },     { { at[1].offset, at[1].hash ^ 1 }, at[1] }
+    };
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        assert_fails(tnf_points_delete(p, nowhere[i], 2, 0, &e), TNF_ENOTFOUND);
+        if (i < 4)
+            assert_int_equal(tnf_points_delete(p, nowhere[i], 2, TNF_POINTS_UNCHECKED, &e),
+                             i == 1 ? TNF_EINVAL : TNF_ENOTFOUND);
+    }
     vs_expect(p, "0 1 2 3 4");
-    assert_ok(tnf_points_delete(p, (uint64_t[]) { at[3], at[1], at[3] }, 3, 0, &e));
-    assert_ok(tnf_points_delete(p, &at[1], 1, 0, &e)); /* calling it twice is harmless */
+    assert_ok(tnf_points_delete(p, (tnf_point_id[]) { at[3], at[1], at[3] }, 3, 0, &e));
+    assert_fails(tnf_points_delete(p, &at[1], 1, 0, &e), TNF_ENOTFOUND);
+    assert_says("was deleted");
+    assert_fails(tnf_points_delete(p, at, 2, 0, &e), TNF_ENOTFOUND); /* none of them */
+    assert_ok(tnf_points_delete(p, &at[1], 1, TNF_POINTS_UNCHECKED, &e)); /* twice is harmless */
     vs_expect(p, "0 2 4");
     struct bytes after = file_of(path);
     assert_int_equal(before.n, after.n);
     for (size_t i = 0; i < before.n; i++) /* one byte each */
-        assert_int_equal(after.p[i], i == at[1] || i == at[3] ? '0' : before.p[i]);
+        assert_int_equal(after.p[i], i == at[1].offset || i == at[3].offset ? '0' : before.p[i]);
     free(after.p);
     tnf_point point;
     assert_fails(tnf_points_read(&point, p, at[1], &e), TNF_ENOTFOUND);
     assert_says("deleted");
     assert_ok(tnf_points_delete(p, &at[0], 1, TNF_POINTS_SHRED, &e));
     after = file_of(path);
-    assert_int_equal(after.p[at[0]], '0');
-    assert_memory_equal(after.p + at[0] + 1, before.p + at[0] + 1, 4); /* the same length */
-    for (size_t i = at[0] + 5; i < at[1]; i++)
+    assert_int_equal(after.p[at[0].offset], '0');
+    assert_memory_equal(after.p + at[0].offset + 1, before.p + at[0].offset + 1, 4); /* the same length */
+    for (size_t i = at[0].offset + 5; i < at[1].offset; i++)
         assert_int_equal(after.p[i], 0);
     vs_expect(p, "2 4");
     free(before.p);
@@ -217,13 +227,13 @@ static void compacts_files(void **state)
     struct moves m = { 0 };
     const char *path = vs_path();
     tnf_points *p = vs_create(path);
-    uint64_t at[6];
+    tnf_point_id at[6];
     for (unsigned i = 0; i < 6; i++)
         at[i] = vs_add(p, i);
     struct bytes whole = file_of(path);
     assert_ok(tnf_points_compact(p, 0, note_move, &m, &e)); /* nothing to do: no point moves */
-    assert_true(m.n == 6 && m.from[5] == at[5] && m.to[5] == at[5]);
-    assert_ok(tnf_points_delete(p, (uint64_t[]) { at[0], at[2], at[3] }, 3, 0, &e));
+    assert_true(m.n == 6 && m.from[5] == at[5].offset && m.to[5] == at[5].offset);
+    assert_ok(tnf_points_delete(p, (tnf_point_id[]) { at[0], at[2], at[3] }, 3, 0, &e));
     m.n = 0;
     assert_ok(tnf_points_compact(p, 0, note_move, &m, &e));
     vs_expect(p, "1 4 5");
@@ -231,16 +241,17 @@ static void compacts_files(void **state)
     struct vs_seen seen = vs_list(p);
     for (size_t i = 0; i < 3; i++) {
         static const size_t kept[] = { 1, 4, 5 };
-        assert_true(m.from[i] == at[kept[i]] && m.to[i] == seen.offsets[i]);
-        assert_ok(tnf_points_read(&point, p, m.to[i], &e));
+        assert_true(m.from[i] == at[kept[i]].offset && m.to[i] == seen.ids[i].offset);
+        const tnf_point_id moved = { m.to[i], at[kept[i]].hash }; /* the hash stays */
+        assert_ok(tnf_points_read(&point, p, moved, &e));
     }
     /* byte for byte: header, meta, the three blocks, the end */
     struct bytes b = file_of(path);
-    size_t block = at[1] - at[0];
-    assert_int_equal(b.n, at[0] + 3 * block + 1);
-    assert_memory_equal(b.p, whole.p, at[0]);
-    assert_memory_equal(b.p + at[0], whole.p + at[1], block);
-    assert_memory_equal(b.p + at[0] + block, whole.p + at[4], 2 * block + 1);
+    size_t first = at[0].offset, block = at[1].offset - first;
+    assert_int_equal(b.n, first + 3 * block + 1);
+    assert_memory_equal(b.p, whole.p, first);
+    assert_memory_equal(b.p + first, whole.p + at[1].offset, block);
+    assert_memory_equal(b.p + first + block, whole.p + at[4].offset, 2 * block + 1);
     assert_int_equal(files_count(files_temp(), ".tmp-"), 0);
     vs_add(p, 9);
     vs_expect(p, "1 4 5 9");
@@ -249,9 +260,7 @@ static void compacts_files(void **state)
     tnf_points_close(p);
 }
 
-/* After a compaction by any process, earlier offsets are refused until the handle has given new
- * ones. */
-static void refuse_old(tnf_points *p, uint64_t old)
+static void refuse_old(tnf_points *p, tnf_point_id old)
 {
     tnf_error e;
     tnf_point point;
@@ -259,44 +268,88 @@ static void refuse_old(tnf_points *p, uint64_t old)
     assert_says("compacted");
     assert_fails(tnf_points_after(p, old, vs_take, NULL, &e), TNF_ENOTFOUND);
     assert_fails(tnf_points_delete(p, &old, 1, 0, &e), TNF_ENOTFOUND);
+    const tnf_point_id both[] = { old, vs_list(p).ids[0] };
+    assert_fails(tnf_points_delete(p, both, 2, 0, &e), TNF_ENOTFOUND);
 }
 
-static void forgets_offsets(void **state)
+/* After a compaction by any process, an old id is never taken for the point that is there now, and
+ * new ids work. */
+static void recognises_stale_ids(void **state)
 {
     (void)state;
     tnf_error e;
     tnf_point point;
     const char *path = vs_path();
     tnf_points *p = vs_create(path), *q = vs_open(path, true);
-    uint64_t at[6];
+    tnf_point_id at[6];
     for (unsigned i = 0; i < 6; i++)
         at[i] = vs_add(p, i);
     assert_ok(tnf_points_delete(p, at, 1, 0, &e));
-    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e)); /* the new places are not reported */
-    refuse_old(p, at[3]);
-    assert_ok(tnf_points_read(&point, p, vs_list(p).offsets[4], &e));
-
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
+    vs_expect(q, "1 2 3 4 5");
+    for (unsigned i = 0; i < 6; i++) {
+        refuse_old(p, at[i]); /* the offsets of 0 … 4 are of 1 … 5 now */
+        refuse_old(q, at[i]);
+    }
+    vs_expect(q, "1 2 3 4 5");
+    assert_ok(tnf_points_read(&point, p, vs_list(q).ids[4], &e));
     tnf_value text = tnf_value_string("attributes move all points");
-    assert_ok(tnf_points_set_attributes(p, &text, 0, &e));
-    refuse_old(p, at[3]);
     struct vs_seen seen = vs_list(p);
-
-    assert_true(vs_list(q).offsets[0] == seen.offsets[0]);
-    assert_ok(tnf_points_delete(q, seen.offsets, 1, 0, &e));
-    assert_ok(tnf_points_compact(q, 0, NULL, NULL, &e));
-    vs_add(p, 9); /* the new offset does not make old offsets valid */
-    refuse_old(p, seen.offsets[2]);
-    assert_ok(tnf_points_read(&point, p, vs_list(p).offsets[0], &e));
+    assert_ok(tnf_points_set_attributes(p, &text, 0, &e));
+    refuse_old(p, seen.ids[3]);
+    seen = vs_list(p);
+    vs_add(p, 9); /* appending and deleting others keep ids valid */
+    assert_ok(tnf_points_delete(q, seen.ids, 1, 0, &e));
+    assert_ok(tnf_points_delete(p, seen.ids + 1, 1, TNF_POINTS_SHRED, &e));
+    assert_ok(tnf_points_read(&point, q, seen.ids[2], &e));
+    assert_ok(tnf_points_delete(q, &seen.ids[2], 1, 0, &e));
+    vs_expect(p, "4 5 9");
     tnf_points_close(p);
     tnf_points_close(q);
+}
 
-    p = vs_open(path, true); /* this handle has not given any offsets, so none is refused */
-    assert_ok(tnf_points_delete(p, vs_list(p).offsets, 1, 0, &e));
-    tnf_points_close(p);
-    p = vs_open(path, true);
+/* A compaction keeps the ids of points that it does not move. */
+static void keeps_ids_of_unmoved_points(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_point point;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path), *q = vs_open(path, true);
+    tnf_point_id first = vs_add(p, 1), second = vs_add(p, 2);
+    vs_add(p, 3);
+    vs_expect(q, "1 2 3");
+    assert_ok(tnf_points_delete(p, &second, 1, 0, &e));
     assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
-    assert_ok(tnf_points_read(&point, p, vs_add(p, 10), &e));
+    assert_ok(tnf_points_read(&point, q, first, &e));
+    refuse_old(q, second);
+    assert_ok(tnf_points_delete(q, &first, 1, 0, &e));
+    vs_expect(q, "3");
     tnf_points_close(p);
+    tnf_points_close(q);
+}
+
+/* Without the check, a handle refuses all offsets from before a compaction. */
+static void unchecked_offsets(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path), *q = vs_open(path, true);
+    tnf_point_id first = vs_add(p, 1), wrong = { vs_add(p, 2).offset, 0 };
+    vs_add(p, 3);
+    vs_expect(q, "1 2 3");
+    assert_fails(tnf_points_delete(p, &wrong, 1, 0, &e), TNF_ENOTFOUND);
+    assert_ok(tnf_points_delete(p, &wrong, 1, TNF_POINTS_UNCHECKED, &e));
+    vs_expect(p, "1 3");
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
+    assert_fails(tnf_points_delete(q, &first, 1, TNF_POINTS_UNCHECKED, &e), TNF_ENOTFOUND);
+    assert_says("compacted");
+    vs_expect(q, "1 3");
+    assert_ok(tnf_points_delete(q, &first, 1, TNF_POINTS_UNCHECKED, &e));
+    vs_expect(q, "3");
+    tnf_points_close(p);
+    tnf_points_close(q);
 }
 
 /* Unknown blocks, bytes after the end, reserved bits: kept verbatim and in order, or left out on
@@ -343,7 +396,7 @@ static void compact_starts_anew(void **state)
     char left[400];
     const char *path = vs_path();
     tnf_points *p = vs_create(path);
-    uint64_t first = vs_add(p, 1);
+    tnf_point_id first = vs_add(p, 1);
     vs_add(p, 2);
     assert_ok(tnf_points_delete(p, &first, 1, 0, &e));
     snprintf(left, sizeof left, "%s/.%s.compact", files_temp(), strrchr(path, '/') + 1);
@@ -352,7 +405,7 @@ static void compact_starts_anew(void **state)
     assert_int_equal(access(left, F_OK), 0);
     vs_expect(p, "2");
     struct bytes b = file_of(path);
-    b.p[first + 1] = 0xff; /* a length beyond the file */
+    b.p[first.offset + 1] = 0xff; /* a length beyond the file */
     bytes_to_file(path, b.p, b.n);
     assert_fails(tnf_points_compact(p, 0, NULL, NULL, &e), TNF_ETRUNCATED);
     struct bytes after = file_of(path);
@@ -424,7 +477,7 @@ static void packs_points(void **state)
             o.pack = (tnf_points_pack)pack;
             o.pack_app = pack == TNF_POINTS_GZIP;
             assert_ok(tnf_points_create(&p, path, &space, &o, &e));
-            uint64_t at = vs_add(p, 7);
+            uint64_t at = vs_add(p, 7).offset;
             vs_add(p, 8);
             vs_expect(p, "7 8");
             struct bytes b = file_of(path);
@@ -453,7 +506,7 @@ static void spare_bits(void **state)
     tnf_space space = {
         .size = sizeof space, .type = tnf_type_named("bit"), .dims = dims, .rank = 1
     };
-    uint64_t at = 0;
+    tnf_point_id at;
     assert_ok(tnf_points_create(&p, vs_path(), &space, &o, &e));
     assert_ok(tnf_points_append(&at, p, &point, 1, &e));
     assert_ok(tnf_points_read(&point, p, at, &e));
@@ -479,7 +532,7 @@ static void stops_anywhere(void **state)
         snprintf(path, sizeof path, "%s/stopped%u.vsdb", files_temp(), what);
         snprintf(made, sizeof made, "%s.made", path);
         tnf_points *p = vs_create(path);
-        uint64_t at[3];
+        tnf_point_id at[3];
         for (unsigned i = 0; i < 3; i++)
             at[i] = vs_add(p, i);
         assert_ok(tnf_points_delete(p, &at[0], 1, 0, &e));
@@ -525,7 +578,7 @@ static void stopped_while_waiting(void **state)
     unsigned left = 3;
     const char *path = vs_path();
     tnf_points *p = vs_create(path), *q;
-    uint64_t at = vs_add(p, 1);
+    tnf_point_id at = vs_add(p, 1);
     tnf_points_options o = vs_options(true);
     o.go_on = yes_so_often;
     o.go_on_ctx = &left;
@@ -550,7 +603,9 @@ int main(void)
         cmocka_unit_test(moved_by_others),
         cmocka_unit_test(deletes_points),
         cmocka_unit_test(compacts_files),
-        cmocka_unit_test(forgets_offsets),
+        cmocka_unit_test(recognises_stale_ids),
+        cmocka_unit_test(keeps_ids_of_unmoved_points),
+        cmocka_unit_test(unchecked_offsets),
         cmocka_unit_test(compacts_the_unknown),
         cmocka_unit_test(compact_starts_anew),
         cmocka_unit_test(changes_attributes),

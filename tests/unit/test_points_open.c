@@ -117,10 +117,10 @@ static void unknown_choices(void **state)
         assert_says(names[member]);
     }
     p = vs_create(path);
-    const uint64_t at = vs_add(p, 1);
+    const tnf_point_id at = vs_add(p, 1);
     assert_fails(tnf_points_delete(p, &at, 1, TNF_POINTS_DROP_UNKNOWN, &e), TNF_EINVAL);
-    assert_says("'flags' is 2, but this function only takes 0 or 1");
-    assert_fails(tnf_points_delete(p, NULL, 0, 8, &e), TNF_EINVAL);
+    assert_says("'flags' is 2, but this function only takes 0 or 9");
+    assert_fails(tnf_points_delete(p, NULL, 0, 16, &e), TNF_EINVAL);
     assert_fails(tnf_points_compact(p, TNF_POINTS_SHRED, NULL, NULL, &e), TNF_EINVAL);
     assert_fails(tnf_points_set_attributes(p, &v, TNF_POINTS_SHRED, &e), TNF_EINVAL);
     vs_expect(p, "1");
@@ -176,7 +176,7 @@ static void locks_are_respected(void **state)
     tnf_point point = { .vector = v, .vector_n = sizeof v };
     assert_fails(tnf_points_append(NULL, b, &point, 1, &e), TNF_EIO);
     assert_fails(tnf_points_compact(b, 0, NULL, NULL, &e), TNF_EIO);
-    assert_fails(tnf_points_delete(b, (uint64_t[]) { 16 }, 1, 0, &e), TNF_EIO);
+    assert_fails(tnf_points_delete(b, (tnf_point_id[]) { { 16, 0 } }, 1, 0, &e), TNF_EIO);
     tnf_lock_drop(fd);
     assert_ok(tnf_points_append(NULL, b, &point, 1, &e));
     tnf_points_close(b);
@@ -205,7 +205,7 @@ static void follows_replaced_files(void **state)
     tnf_error e;
     const char *path = vs_path();
     tnf_points *a = vs_create(path), *b = vs_open(path, true);
-    uint64_t first = vs_add(a, 1);
+    tnf_point_id first = vs_add(a, 1);
     vs_add(a, 2);
     vs_add(a, 3);
     vs_expect(b, "1 2 3");
@@ -213,14 +213,14 @@ static void follows_replaced_files(void **state)
     assert_ok(tnf_points_delete(a, &first, 1, 0, &e));
     assert_ok(tnf_points_compact(a, 0, NULL, NULL, &e));
     tnf_point point;
-    /* b's offsets belong to the old file */
-    assert_fails(tnf_points_read(&point, b, before.offsets[1], &e), TNF_ENOTFOUND);
+    /* b's ids belong to the old file */
+    assert_fails(tnf_points_read(&point, b, before.ids[1], &e), TNF_ENOTFOUND);
     assert_says("compacted");
-    assert_fails(tnf_points_delete(b, &before.offsets[1], 1, 0, &e), TNF_ENOTFOUND);
-    assert_fails(tnf_points_each(b, before.offsets[1], vs_take, NULL, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_points_delete(b, &before.ids[1], 1, 0, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_points_after(b, before.ids[1], vs_take, NULL, &e), TNF_ENOTFOUND);
     vs_expect(b, "2 3");
     struct vs_seen after = vs_list(b);
-    assert_ok(tnf_points_read(&point, b, after.offsets[1], &e));
+    assert_ok(tnf_points_read(&point, b, after.ids[1], &e));
     vs_add(b, 4);
     vs_expect(a, "2 3 4");
     tnf_value text = tnf_value_string("other attributes, of another length");
@@ -228,7 +228,7 @@ static void follows_replaced_files(void **state)
     vs_expect(b, "2 3 4");
     assert_string_equal(tnf_points_space(b)->attributes->as.s, text.as.s);
     unlink(path);
-    assert_int_not_equal(tnf_points_each(b, 0, vs_take, NULL, &e), TNF_OK);
+    assert_int_not_equal(tnf_points_each(b, vs_take, NULL, &e), TNF_OK);
     tnf_points_close(a);
     tnf_points_close(b);
 }
@@ -241,7 +241,7 @@ static void through_a_link(void **state)
     char link_path[300];
     const char *path = vs_path();
     tnf_points *a = vs_create(path);
-    uint64_t first = vs_add(a, 1);
+    tnf_point_id first = vs_add(a, 1);
     vs_add(a, 2);
     tnf_points_close(a);
     assert_int_equal(chmod(path, 0640), 0);
@@ -267,7 +267,7 @@ static tnf_status use_all(const tnf_allocator *a, const char *path, tnf_error *e
     tnf_points_options o = vs_options(true);
     tnf_space space = vs_space();
     float v[DIM] = { 1, 2, 3 };
-    uint64_t offsets[2] = { 0 };
+    tnf_point_id ids[2] = { { 0, 0 } };
     tnf_value app = { .kind = TNF_JSON, .n = 9, .as.s = "{\"a\":[1]}" };
     tnf_point batch[2] = { { .value = &app, .vector = v, .vector_n = sizeof v },
                            { .vector = v, .vector_n = sizeof v } };
@@ -279,21 +279,26 @@ static tnf_status use_all(const tnf_allocator *a, const char *path, tnf_error *e
         return status;
     for (int pack = TNF_POINTS_RAW; pack <= TNF_POINTS_SNAPPY && status == TNF_OK; pack++) {
         p->options.pack = (tnf_points_pack)pack;
-        status = tnf_points_append(offsets, p, batch, 2, e);
+        status = tnf_points_append(ids, p, batch, 2, e);
         if (status == TNF_OK)
-            status = tnf_points_read(&batch[1], p, offsets[0], e);
+            status = tnf_points_read(&batch[1], p, ids[0], e);
         batch[1] = batch[0];
     }
     const tnf_value *value;
     tnf_point point;
     if (status == TNF_OK)
-        status = tnf_points_read(&point, p, offsets[0], e);
+        status = tnf_points_read(&point, p, ids[0], e);
     if (status == TNF_OK)
         status = tnf_points_value(&value, p, &point, e);
     if (status == TNF_OK)
         status = tnf_points_parse(&point, p, "{\"app\":\"\\u00e4\",\"values\":[1,2,3]}", 33, e);
     if (status == TNF_OK)
-        status = tnf_points_delete(p, offsets, 1, TNF_POINTS_SHRED, e);
+        status = tnf_points_delete(p, ids, 1, TNF_POINTS_SHRED, e);
+    const tnf_value other = { .kind = TNF_JSON, .n = 9, .as.s = "{\"a\":[2]}" };
+    if (status == TNF_OK)
+        status = tnf_points_add(NULL, p, &other, v, sizeof v, e);
+    if (status == TNF_OK)
+        status = tnf_points_delete_app(NULL, p, &other, 0, e);
     if (status == TNF_OK)
         status = tnf_points_compact(p, 0, NULL, NULL, e);
     if (status == TNF_OK)

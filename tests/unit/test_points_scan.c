@@ -62,7 +62,7 @@ static void same_as_model(const char *path)
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
     rows_init(&r, p);
     assert_ok(tnf_open(&file, path, NULL, &e));
-    assert_ok(tnf_points_each(p, 0, gather_point, &r, &e));
+    assert_ok(tnf_points_each(p, gather_point, &r, &e));
     const tnf_object *points = tnf_find(file, "points"), *app = tnf_find(file, "appdata");
     const tnf_space *s = tnf_points_space(p);
     if (points) {
@@ -114,12 +114,12 @@ static void most_significant_first(void **state)
     const char *path = TNF_TESTS_DIR "/formats/vs/reject/dim300_msb_first.vsdb";
     tnf_points_options o = vs_options(false);
     assert_ok(tnf_points_open(&p, path, &o, &e)); /* both orders are valid: a dimension of 5634 */
-    assert_fails(tnf_points_each(p, 0, count_point, &n, &e), TNF_EFORMAT);
+    assert_fails(tnf_points_each(p, count_point, &n, &e), TNF_EFORMAT);
     tnf_points_close(p);
     o.varint_msb = true;
     assert_ok(tnf_points_open(&p, path, &o, &e));
     assert_int_equal(tnf_points_space(p)->dims[0], 300);
-    assert_ok(tnf_points_each(p, 0, count_point, &n, &e));
+    assert_ok(tnf_points_each(p, count_point, &n, &e));
     assert_int_equal(n, 1);
     tnf_points_close(p);
     tnf_option option = { "varint", "msb" };
@@ -139,7 +139,7 @@ static tnf_status stop_at_two(void *ctx, const tnf_point *point, tnf_error *e)
 static tnf_status use_handle(void *ctx, const tnf_point *point, tnf_error *e)
 {
     tnf_point other;
-    return tnf_points_read(&other, ctx, point->offset, e);
+    return tnf_points_read(&other, ctx, point->id, e);
 }
 
 static void walks_points(void **state)
@@ -151,22 +151,22 @@ static void walks_points(void **state)
     tnf_points *p = vs_create(path);
     for (unsigned i = 0; i < 5; i++)
         vs_add(p, i);
-    assert_int_equal(tnf_points_each(p, 0, stop_at_two, &calls, &e), TNF_ECANCELLED);
+    assert_int_equal(tnf_points_each(p, stop_at_two, &calls, &e), TNF_ECANCELLED);
     struct vs_seen all = vs_list(p), rest = { .p = p };
-    assert_ok(tnf_points_each(p, all.offsets[3], vs_take, &rest, &e));
-    assert_true(rest.n == 2 && rest.numbers[0] == 3 && rest.offsets[1] == all.offsets[4]);
-    assert_fails(tnf_points_each(p, 0, use_handle, p, &e), TNF_EINVAL);
+    assert_ok(tnf_points_after(p, all.ids[2], vs_take, &rest, &e));
+    assert_true(rest.n == 2 && rest.numbers[0] == 3 && rest.ids[1].offset == all.ids[4].offset);
+    assert_fails(tnf_points_each(p, use_handle, p, &e), TNF_EINVAL);
     tnf_point point;
     static const uint64_t nowhere[] = { 0, 3, 4, 17, 1000000, UINT64_MAX };
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++)
-        assert_fails(tnf_points_read(&point, p, nowhere[i], &e), TNF_ENOTFOUND);
-    assert_ok(tnf_points_read(&point, p, all.offsets[2], &e));
+        assert_fails(tnf_points_read(&point, p, (tnf_point_id) { nowhere[i], all.ids[0].hash }, &e), TNF_ENOTFOUND);
+    assert_ok(tnf_points_read(&point, p, all.ids[2], &e));
     tnf_points_close(p);
 }
 
 struct tail {
     size_t n;
-    uint64_t last;
+    tnf_point_id last;
     unsigned numbers[16];
 };
 
@@ -179,7 +179,7 @@ static tnf_status follow_point(void *ctx, const tnf_point *point, tnf_error *e)
     memcpy(&first, point->vector, sizeof first);
     from_little(&first, sizeof first, 1);
     t->numbers[t->n++] = (unsigned)first;
-    t->last = point->offset;
+    t->last = point->id;
     return TNF_OK;
 }
 
@@ -193,7 +193,7 @@ static void tells_what_is_new(void **state)
     tnf_points *w = vs_create(path), *r = vs_open(path, false);
     vs_add(w, 1);
     vs_add(w, 2);
-    assert_ok(tnf_points_after(r, 0, follow_point, &t, &e));
+    assert_ok(tnf_points_after(r, (tnf_point_id) { 0 }, follow_point, &t, &e));
     assert_true(t.n == 2 && t.numbers[0] == 1 && t.numbers[1] == 2);
     assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     assert_int_equal(t.n, 2);
@@ -201,7 +201,7 @@ static void tells_what_is_new(void **state)
     assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     assert_true(t.n == 3 && t.numbers[2] == 3);
     /* the last point seen is deleted, and so is one that was never seen */
-    uint64_t gone = t.last, first = 0, unseen;
+    tnf_point_id gone = t.last, first, unseen;
     vs_add(w, 4);
     assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     unseen = t.last;
@@ -215,20 +215,21 @@ static void tells_what_is_new(void **state)
     /* a handle that has listed nothing, and numbers that are not offsets */
     tnf_points *fresh = vs_open(path, false);
     struct vs_seen all = vs_list(w);
-    first = all.offsets[0];
+    first = all.ids[0];
     t = (struct tail) { 0 };
     assert_ok(tnf_points_after(fresh, first, follow_point, &t, &e));
     assert_true(t.n == 2 && t.numbers[0] == 2 && t.numbers[1] == 5);
-    const uint64_t wrong[] = { 3, 4, first + 1, t.last + 1, t.last + 1000, UINT64_MAX };
+    const uint64_t last = t.last.offset;
+    const uint64_t wrong[] = { 3, 4, first.offset + 1, last, last + 1, last + 1000, UINT64_MAX };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_fails(tnf_points_after(fresh, wrong[i], follow_point, &t, &e), TNF_ENOTFOUND);
+        assert_fails(tnf_points_after(fresh, (tnf_point_id) { wrong[i], first.hash }, follow_point, &t, &e), TNF_ENOTFOUND);
     assert_int_equal(t.n, 2);
     /* after compacting, the offsets are different */
     assert_ok(tnf_points_compact(w, 0, NULL, NULL, &e));
     assert_fails(tnf_points_after(fresh, t.last, follow_point, &t, &e), TNF_ENOTFOUND);
     assert_says("compacted");
     t = (struct tail) { 0 };
-    assert_ok(tnf_points_after(fresh, 0, follow_point, &t, &e));
+    assert_ok(tnf_points_after(fresh, (tnf_point_id) { 0 }, follow_point, &t, &e));
     assert_int_equal(t.n, 3);
     tnf_points_close(fresh);
     tnf_points_close(r);
@@ -236,7 +237,7 @@ static void tells_what_is_new(void **state)
 }
 
 /* A handle that continues from its last place reads only what is new: it does not notice damage to
- * an old block, while a handle that follows all blocks does. */
+ * an old block, while one that follows all blocks does. */
 static void tailing_reads_the_new(void **state)
 {
     (void)state;
@@ -246,16 +247,17 @@ static void tailing_reads_the_new(void **state)
     tnf_points *w = vs_create(path), *r = vs_open(path, false);
     vs_add(w, 1);
     vs_add(w, 2);
-    assert_ok(tnf_points_after(r, 0, follow_point, &t, &e));
+    assert_ok(tnf_points_after(r, (tnf_point_id) { 0 }, follow_point, &t, &e));
     vs_add(w, 3);
     struct vs_seen all = vs_list(w);
     FILE *f = fopen(path, "r+b");
-    assert_int_equal(fseek(f, (long)all.offsets[0] + 1, SEEK_SET), 0);
+    assert_int_equal(fseek(f, (long)all.ids[0].offset + 1, SEEK_SET), 0);
     assert_int_equal(fwrite("\xff\xff\xff\x7f", 1, 4, f), 4);
     fclose(f);
     assert_ok(tnf_points_after(r, t.last, follow_point, &t, &e));
     assert_true(t.n == 3 && t.numbers[2] == 3);
-    assert_int_equal(tnf_points_after(r, all.offsets[1], follow_point, &t, &e), TNF_ETRUNCATED);
+    assert_ok(tnf_points_after(r, all.ids[1], follow_point, &t, &e)); /* so does every id */
+    assert_int_equal(tnf_points_each(r, follow_point, &t, &e), TNF_ETRUNCATED);
     tnf_points_close(r);
     tnf_points_close(w);
 }
@@ -276,7 +278,8 @@ static void vectors_are_aligned(void **state)
     for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
         tnf_error e;
         tnf_points *p;
-        uint64_t dims[] = { 3 }, offsets[20];
+        uint64_t dims[] = { 3 };
+        tnf_point_id ids[20];
         uint8_t data[24];
         const char *path = vs_path();
         tnf_points_options o = vs_options(true);
@@ -288,13 +291,13 @@ static void vectors_are_aligned(void **state)
         for (size_t i = 0; i < 20; i++) {
             char app[21] = { (char)(0xa0 | i) }; /* a string of i bytes */
             tnf_point point = { .app = { app, i + 1 }, .vector = data, .vector_n = 3 * widths[k] };
-            assert_ok(tnf_points_append(&offsets[i], p, &point, 1, &e));
+            assert_ok(tnf_points_append(&ids[i], p, &point, 1, &e));
         }
         size_t width = widths[k];
-        assert_ok(tnf_points_each(p, 0, check_aligned, &width, &e));
+        assert_ok(tnf_points_each(p, check_aligned, &width, &e));
         for (size_t i = 0; i < 20; i++) {
             tnf_point got;
-            assert_ok(tnf_points_read(&got, p, offsets[i], &e));
+            assert_ok(tnf_points_read(&got, p, ids[i], &e));
             assert_int_equal((uintptr_t)got.vector % width, 0);
             assert_int_equal(got.vector_n, 3 * width);
             assert_memory_equal(got.vector, data, 3 * width);
@@ -360,20 +363,20 @@ static void salvages_cut_files(void **state)
         size_t want = 0, got = 0;
         bytes_to_file(path, b.p, n);
         for (size_t k = 0; k < 6; k++)
-            want += (k < 5 ? all.offsets[k + 1] : b.n - 1) <= n;
+            want += (k < 5 ? all.ids[k + 1].offset : b.n - 1) <= n;
         assert_ok(tnf_points_salvage(&r, path, &o, count_point, &got, &e));
-        bool boundary = n == 4 || n == all.offsets[0] || n >= b.n - 1;
+        bool boundary = n == 4 || n == all.ids[0].offset || n >= b.n - 1;
         for (size_t k = 0; k < 6; k++)
-            boundary = boundary || n == all.offsets[k];
+            boundary = boundary || n == all.ids[k].offset;
         assert_int_equal(got, want);
         assert_true(r.points == want && (r.problems == 0) == boundary);
     }
     /* zeros, as a file system leaves them after a crash */
-    memset(b.p + all.offsets[3], 0, b.n - all.offsets[3]);
+    memset(b.p + all.ids[3].offset, 0, b.n - all.ids[3].offset);
     bytes_to_file(path, b.p, b.n);
     size_t got = 0;
     assert_ok(tnf_points_salvage(&r, path, &o, count_point, &got, &e));
-    assert_true(got == 3 && r.problems == 1 && r.stopped_at == all.offsets[3]);
+    assert_true(got == 3 && r.problems == 1 && r.stopped_at == all.ids[3].offset);
     int calls = 0;
     assert_int_equal(tnf_points_salvage(&r, path, &o, stop_at_two, &calls, &e), TNF_ECANCELLED);
     free(b.p);
@@ -399,13 +402,13 @@ static void survives_flips(void **state)
         assert_ok(tnf_points_salvage(&r, path, &o, count_point, &n, &e));
         if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
             continue;
-        tnf_status each = tnf_points_each(p, 0, count_point, &n, &e);
+        tnf_status each = tnf_points_each(p, count_point, &n, &e);
         assert_ok(tnf_points_verify(&r, p, NULL, NULL, &e));
         assert_true(each == TNF_OK || r.problems > 0);
         tnf_status compact = tnf_points_compact(p, 0, NULL, NULL, &e);
         if (compact == TNF_OK && each == TNF_OK) {
             size_t again = 0;
-            assert_ok(tnf_points_each(p, 0, count_point, &again, &e));
+            assert_ok(tnf_points_each(p, count_point, &again, &e));
         }
         tnf_points_close(p);
     }

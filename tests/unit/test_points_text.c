@@ -57,6 +57,21 @@ static void reads_floats(void **state)
     check_number("f32", "true", NULL, 0);
     check_number("f32", "null", NULL, 0);
     check_number("f32", "[1]", NULL, 0);
+    /* Python's struct.pack("<e", …) */
+    check_number("f16", "1.5", "\x00\x3e", 2);
+    check_number("f16", "0", "\0\0", 2);
+    check_number("f16", "-0", "\0\x80", 2);
+    check_number("f16", "65519.99", "\xff\x7b", 2);
+    check_number("f16", "2049", "\x00\x68", 2); /* ties to even */
+    check_number("f16", "2051", "\x02\x68", 2);
+    check_number("f16", "0.1", "\x66\x2e", 2);
+    check_number("f16", "6.1e-5", "\xff\x03", 2);
+    check_number("f16", "5.960464477539063e-08", "\1\0", 2);
+    check_number("f16", "2.9802322387695312e-08", "\0\0", 2);
+    check_number("f16", "2.99e-08", "\1\0", 2);
+    check_number("f16", "\"NaN\"", "\x00\x7e", 2);
+    check_number("f16", "\"-Infinity\"", "\x00\xfc", 2);
+    check_number("f16", "65520", NULL, 0);
     check_number("f64", "0.1", "\x9a\x99\x99\x99\x99\x99\xb9\x3f", 8);
     check_number("f64", "12.5e-1", "\0\0\0\0\0\0\xf4\x3f", 8);
     check_number("f64", "-12.5E+2", "\0\0\0\0\0\x88\x93\xc0", 8);

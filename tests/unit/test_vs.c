@@ -240,8 +240,9 @@ static void refuses_bad_rows(void **state)
 
 static void note_first(void *first, uint64_t from, uint64_t to)
 {
-    if (from == *(uint64_t *)first)
-        *(uint64_t *)first = to;
+    tnf_point_id *id = first;
+    if (from == id->offset)
+        id->offset = to;
 }
 
 /* An open file keeps its content, even if other processes change it. */
@@ -254,7 +255,7 @@ static void changed_while_open(void **state)
     tnf_points *p;
     tnf_file *file;
     static const uint64_t dims[] = { 4 };
-    uint64_t offsets[N];
+    tnf_point_id ids[N];
     float v[N][4], back[N][4];
     tnf_point batch[N];
     tnf_points_options o = { .size = sizeof o, .write = true, .sync = TNF_POINTS_NO_SYNC };
@@ -268,21 +269,21 @@ static void changed_while_open(void **state)
             v[i][k] = (float)(i * 4 + k);
         batch[i] = (tnf_point) { .vector = v[i], .vector_n = sizeof v[i] };
     }
-    assert_ok(tnf_points_append(offsets, p, batch, N, &e));
+    assert_ok(tnf_points_append(ids, p, batch, N, &e));
     assert_ok(tnf_open(&file, path, NULL, &e));
     const tnf_object *points = tnf_find(file, "points");
     assert_ok(tnf_points_append(NULL, p, batch, 10, &e));
-    assert_ok(tnf_points_delete(p, &offsets[3], 1, 0, &e));
+    assert_ok(tnf_points_delete(p, &ids[3], 1, 0, &e));
     assert_ok(tnf_read(back, sizeof back, points, &e));
     assert_memory_equal((const uint8_t *)back, (const uint8_t *)v, sizeof v);
-    assert_ok(tnf_points_compact(p, 0, note_first, &offsets[0], &e));
+    assert_ok(tnf_points_compact(p, 0, note_first, &ids[0], &e));
     memset(back, 0, sizeof back);
     assert_ok(tnf_read(back, sizeof back, points, &e)); /* the open handle still has the old file */
     assert_memory_equal((const uint8_t *)back, (const uint8_t *)v, sizeof v);
     tnf_close(file);
     assert_ok(tnf_open(&file, path, NULL, &e));
     assert_int_equal(tnf_find(file, "points")->shape[0], N + 9);
-    assert_ok(tnf_points_delete(p, &offsets[0], 1, TNF_POINTS_SHRED, &e));
+    assert_ok(tnf_points_delete(p, &ids[0], 1, TNF_POINTS_SHRED, &e));
     points = tnf_find(file, "points"); /* wiped points cannot be read */
     float all[N + 9][4];
     assert_int_equal(tnf_read(all, sizeof all, points, &e), TNF_EFORMAT);

@@ -4,6 +4,7 @@
 
 #include "base/sized.h"
 #include "io/lock.h"
+#include "io/temp.h"
 #include "wire/msgpack.h"
 
 #include <errno.h>
@@ -216,6 +217,8 @@ tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e)
     tnf_status status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
     if (status == TNF_OK && !is_unchanged(p))
         status = tnf_points_load_meta(p, e);
+    if (status == TNF_OK && exclusive)
+        tnf_temp_sweep(p->path); /* of a compaction that was killed */
     if (status == TNF_OK && exclusive && p->chain.note.n) /* a crash left an incomplete deletion */
         status = tnf_points_finish(p, e);
     if (status != TNF_OK) {

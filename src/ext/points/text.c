@@ -89,6 +89,8 @@ static uint16_t half_of(double v)
         return 0x7e00;
     if (size >= F16_BEYOND)
         return sign | 0x7c00;
+    if (size == 0)
+        return sign;
     (void)frexp(size, &exponent);
     int unit = exponent - 11 > -24 ? exponent - 11 : -24; /* the power of two of the last bit */
     double units = ldexp(size, -unit), whole = floor(units), rest = units - whole;
