@@ -24,7 +24,8 @@ void plan_text(const tnf_report *report, const cli_state *cli)
 {
     const char *between = "";
     for (size_t i = 0; i < report->nitems; i++)
-        if (tnf_report_item(report, i)->fate != TNF_NATIVE || cli->verbose)
+        if (tnf_report_item(report, i)->fate != TNF_NATIVE || tnf_report_item(report, i)->note ||
+            cli->verbose)
             plan_line(stdout, tnf_report_item(report, i));
     for (size_t i = 0; i < 4; i++)
         if (report->counts[i] > 0) {
@@ -98,7 +99,9 @@ static void put_note(const tnf_plan_item *item, const char *name)
 
 void plan_notes(const tnf_report *report, const char *name)
 {
-    for (size_t i = 0; i < report->nitems; i++)
-        if (tnf_report_item(report, i)->unasked || tnf_report_item(report, i)->late)
-            put_note(tnf_report_item(report, i), name);
+    for (size_t i = 0; i < report->nitems; i++) {
+        const tnf_plan_item *item = tnf_report_item(report, i);
+        if (item->unasked || item->late || item->note)
+            put_note(item, name);
+    }
 }

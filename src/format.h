@@ -69,7 +69,8 @@ typedef struct tnf_option_value {
     const char *s; /* as given, or the default */
 } tnf_option_value;
 
-/* What happens to a tensor or attribute, and the reason unless it is simply kept. */
+/* What happens to a tensor or attribute, and the reason unless it is simply kept. With TNF_NATIVE a
+ * reason is a note: the tensor is written, but the user should know. */
 typedef struct tnf_verdict {
     tnf_fate fate;
     const char *why;
@@ -154,7 +155,7 @@ typedef struct tnf_can {
      * reason TNF_TRANSFORMED (`write` does it) or TNF_DROPPED. May be NULL. */
     tnf_fate (*takes)(const tnf_object *object, const char **reason);
     /* The same for tensors and attributes that do not fit together: makes verdicts worse, never
-     * better, before any of them is reported. May be NULL. */
+     * better, before any of them is reported. Only it may add notes. May be NULL. */
     tnf_status (*fits)(tnf_fit *fit, tnf_error *e);
 } tnf_can;
 

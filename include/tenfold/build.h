@@ -129,6 +129,10 @@ typedef struct tnf_plan_item {
     /** Reported after the tensor was written, in addition to the tensor's item in the plan, since
      *  only the values could show it: numbers too large for the scales of the requested blocks. */
     bool late;
+    /** In addition to the tensor's item: the tensor is written (the fate is TNF_NATIVE), but the
+     *  user should know the reason, such as that the format's own program does not load its type.
+     *  Reported once for all such tensors, with the first of them. */
+    bool note;
 } tnf_plan_item;
 
 /** Called with an item of a plan on the caller's thread. The item is valid during the call. */

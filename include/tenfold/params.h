@@ -174,8 +174,9 @@ typedef struct tnf_params_options {
  *      prefetch_layers                  prefetch_layers
  *
  *  A 0 in one of the three budgets sets budget_zero. A file without such settings gets those of
- *  `enabled` false, gpt.rs' default. TNF_EFORMAT for a value that gpt.rs refuses, TNF_EUNSUPPORTED
- *  for a setting with an unknown name; the message names it, and the options do not change. */
+ *  `enabled` false, gpt.rs' default. TNF_EFORMAT for a value that gpt.rs refuses and for a key
+ *  that occurs twice, TNF_EUNSUPPORTED for a setting with an unknown name; the message names it,
+ * and the options do not change. */
 TNF_API TNF_CHECKED tnf_status tnf_params_options_from_config(tnf_params_options *options,
                                                               const tnf_file *file,
                                                               tnf_error *error);

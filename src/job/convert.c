@@ -182,14 +182,14 @@ static void on_plan(void *ctx, const tnf_plan_item *item)
     const tnf_vectors_step *v = &c->vectors;
     bool changed = v->why && strcmp(item->kind, "tensor") == 0 && item->name.n == v->changed.n &&
                    memcmp(item->name.p, v->changed.p, v->changed.n) == 0;
-    if (changed && !item->late) {
+    if (changed && !item->late && !item->note) {
         tnf_plan_item first = *item;
         first.fate = TNF_TRANSFORMED;
         first.reason = v->why;
         first.unasked = v->unasked;
         tell_item(c, &first);
     }
-    if (!changed || item->late || item->fate != TNF_NATIVE)
+    if (!changed || item->late || item->note || item->fate != TNF_NATIVE)
         tell_item(c, item);
 }
 

@@ -49,8 +49,8 @@ static bool grow_items(struct tnf_report_room *r)
 
 void tnf_report_add(struct tnf_report_room *r, const tnf_plan_item *item)
 {
-    r->report.counts[item->fate] += !item->late; /* a late item was counted already */
-    if (item->fate == TNF_NATIVE && !r->all)
+    r->report.counts[item->fate] += !item->late && !item->note; /* those are in addition */
+    if (item->fate == TNF_NATIVE && !r->all && !item->note)
         return;
     const char *name = tnf_arena_str(&r->arena, item->name.p, item->name.n);
     const char *kind = tnf_arena_str(&r->arena, item->kind, strlen(item->kind));

@@ -40,14 +40,27 @@ void tnf_plan_note(const struct planning *l, tnf_fate fate, const char *kind, tn
 {
     const tnf_save_options *o = &l->save->options;
     if (o->plan)
-        o->plan(o->ctx, &(tnf_plan_item) { fate, kind, name, reason, false, false });
+        o->plan(o->ctx,
+                &(tnf_plan_item) { .fate = fate, .kind = kind, .name = name, .reason = reason });
+}
+
+void tnf_plan_remark(const struct planning *l, tnf_str tensor, const char *reason)
+{
+    const tnf_save_options *o = &l->save->options;
+    if (o->plan)
+        o->plan(o->ctx, &(tnf_plan_item) {
+                            .kind = "tensor", .name = tensor, .reason = reason, .note = true });
 }
 
 void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, const char *reason)
 {
     const tnf_save_options *o = &l->save->options;
     if (o->plan)
-        o->plan(o->ctx, &(tnf_plan_item) { TNF_TRANSFORMED, kind, name, reason, true, false });
+        o->plan(o->ctx, &(tnf_plan_item) { .fate = TNF_TRANSFORMED,
+                                           .kind = kind,
+                                           .name = name,
+                                           .reason = reason,
+                                           .unasked = true });
 }
 
 void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str name,

@@ -28,6 +28,8 @@ void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str 
                    const char *reason);
 /* Adds a change to the plan that was not requested, can be undone, and is not refused. */
 void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, const char *reason);
+/* Adds a note on a tensor that is written. */
+void tnf_plan_remark(const struct planning *l, tnf_str tensor, const char *reason);
 void tnf_plan_comma(tnf_buf *b);
 /* Writes the name of a tensor, which need not be valid text. */
 void tnf_plan_name(tnf_buf *b, tnf_str name);

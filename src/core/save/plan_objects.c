@@ -338,5 +338,8 @@ tnf_status tnf_plan_objects(struct planning *l, tnf_error *e)
         else
             TNF_TRY(plan_object(l, o, *found, changes ? tnf_adapt_reason(&changes[i]) : "", e));
     }
+    for (size_t i = 0; i < from->n; i++)
+        if (l->fit.objects[i].fate == TNF_NATIVE && *l->fit.objects[i].why)
+            tnf_plan_remark(l, from->objects[i].name, l->fit.objects[i].why);
     return TNF_OK;
 }

@@ -3,10 +3,10 @@
  *
  *   {"kind": "gpt", "config": {…}, "runtime": {"weight_streaming": {"enabled": true, …}}}
  *
- * The rules are those of gpt.rs: of members with the same key the last one counts, a runtime that
- * is null or missing has the defaults, and settings without `enabled` are an error. A config
- * without a string `kind` is a bare GPT config, which has no runtime. gpt.rs ignores settings with
- * unknown names; here they are refused, since they may be misspelt or belong to a later version.
+ * The rules are those of gpt.rs: a runtime that is null or missing has the defaults, and settings
+ * without `enabled` are an error. A config without a string `kind` is a bare GPT config, which has
+ * no runtime. Two cases are stricter: gpt.rs ignores settings with unknown names, which may be
+ * misspelt or belong to a later version, and uses the last of two members with the same key.
  */
 #include "base/error.h"
 #include "base/sized.h"
@@ -24,14 +24,6 @@ struct settings {
     bool enabled;
     const char *knob; /* the name of one that is set, apart from `enabled` */
 };
-
-static const tnf_value *last_member(const tnf_value *map, const char *key)
-{
-    for (size_t i = map->n; i-- > 0;)
-        if (tnf_str_is(map->as.members[i].key, key))
-            return &map->as.members[i].value;
-    return NULL;
-}
 
 static tnf_status wrong_value(const char *name, const char *wanted, tnf_error *e)
 {
@@ -121,7 +113,7 @@ static tnf_status take_settings(struct settings *s, const tnf_value *streaming, 
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                             "the config's " PLACE " has the unknown setting %s",
                             TNF_QUOTED(m->key));
-        const tnf_value *v = last_member(streaming, name ? name : "enabled");
+        const tnf_value *v = &m->value;
         if (!name)
             TNF_TRY(take_enabled(s, v, e));
         if (!name || v->kind == TNF_NULL) /* null: not set */
@@ -138,13 +130,14 @@ static tnf_status find_streaming(const tnf_value **out, const tnf_value *config,
     *out = NULL;
     if (config->kind != TNF_MAP)
         return TNF_OK;
-    const tnf_value *kind = last_member(config, "kind"), *runtime = last_member(config, "runtime");
+    const tnf_value *kind = tnf_value_get(config, "kind"),
+                    *runtime = tnf_value_get(config, "runtime");
     if (!kind || kind->kind != TNF_STRING || !runtime || runtime->kind == TNF_NULL)
         return TNF_OK;
     if (runtime->kind != TNF_MAP)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                         "the config's runtime is neither an object nor null");
-    *out = last_member(runtime, "weight_streaming");
+    *out = tnf_value_get(runtime, "weight_streaming");
     return TNF_OK;
 }
 

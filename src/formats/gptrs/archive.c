@@ -53,9 +53,8 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gpt
 
 static tnf_status index_archive(tnf_reader *r, tnf_error *e)
 {
-    tnf_cur c;
-    TNF_TRY(tnf_read_range(r, "header", 8, 8, 8, &c, e));
-    uint32_t version = tnf_u32(&c), number = tnf_u32(&c);
+    uint32_t version, number;
+    TNF_TRY(tnf_gptrs_read_head(r, MAGIC, &version, &number, e));
     tnf_gptrs_index x = tnf_gptrs_index_of(r, false);
     if (version == 2)
         return tnf_gptrs_read_v2(r, GPTRS_HEAD, number, &x, make_attrs, e);

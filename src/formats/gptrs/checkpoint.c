@@ -174,8 +174,8 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gpt
 static tnf_status index_checkpoint(tnf_reader *r, tnf_error *e)
 {
     tnf_cur c;
-    TNF_TRY(tnf_read_range(r, "header", 8, 8, 8, &c, e));
-    uint32_t version = tnf_u32(&c), config_len = tnf_u32(&c);
+    uint32_t version, config_len;
+    TNF_TRY(tnf_gptrs_read_head(r, MAGIC, &version, &config_len, e));
     if (version != 1 && version != 2)
         return tnf_fail(e, TNF_EUNSUPPORTED, 8, "unsupported version %lu; 1 and 2 are supported",
                         (unsigned long)version);

@@ -2,6 +2,7 @@
 /* Shared by checkpoints and archives of gpt.rs. formats/gptrs/index.h draws the index. */
 #include "formats/gptrs/common.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TRAILING "gptrs.trailing"
@@ -12,6 +13,19 @@ tnf_gptrs_index tnf_gptrs_index_of(const tnf_reader *r, bool ids)
                                .scratch = r->scratch,
                                .max_rank = r->limits.rank,
                                .max_name = r->limits.name_bytes };
+}
+
+tnf_status tnf_gptrs_read_head(tnf_reader *r, const char *magic, uint32_t *version,
+                               uint32_t *number, tnf_error *e)
+{
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "header", 0, GPTRS_HEAD, GPTRS_HEAD, &c, e));
+    if (memcmp(tnf_bytes(&c, 8), magic, 8) != 0)
+        return tnf_fail(e, TNF_EFORMAT, 0, "the file does not begin with %s, the format's magic",
+                        magic);
+    *version = tnf_u32(&c);
+    *number = tnf_u32(&c);
+    return TNF_OK;
 }
 
 static tnf_status add_entry(tnf_reader *r, const tnf_gptrs_index *x, const tnf_gptrs_entry *t,
@@ -79,6 +93,67 @@ tnf_status tnf_gptrs_read_v1(tnf_reader *r, uint64_t at, uint32_t count, tnf_gpt
     tnf_gptrs_inline_begin(x, at, count, tnf_source_fetch, (void *)(uintptr_t)r->source,
                            r->source->size);
     return add_all(r, x, attrs, e);
+}
+
+/* ------------------------------------------------------------------- fits */
+
+/* gpt.rs' own reader: the file can be opened, but this type is refused when it is read. */
+static bool is_loaded(const tnf_type *type)
+{
+    return type == tnf_type_of(TNF_F32) || type == tnf_type_of(TNF_I32);
+}
+
+static bool is_half(const tnf_type *type)
+{
+    return type == tnf_type_of(TNF_F16) || type == tnf_type_of(TNF_BF16);
+}
+
+/* A better reason for a tensor that cannot be written, if another type would make it possible. */
+static const char *better_reason(const tnf_object *o)
+{
+    if (o->layout->block_bytes)
+        return "gpt.rs' files have only dense tensors: --dtype f32 makes one of it";
+    if (o->layout == &tnf_layout_dense && o->parts[0].type->number == TNF_NUMBER_FLOAT &&
+        !is_half(o->parts[0].type) && !is_loaded(o->parts[0].type))
+        return "gpt.rs' files have only f32, f16, bf16 and i32: --dtype f32 casts it";
+    return NULL;
+}
+
+static tnf_status note_unloaded(tnf_fit *fit, size_t first, size_t n, tnf_error *e)
+{
+    const char *type = fit->catalog->objects[first].parts[0].type->id;
+    char text[160];
+    if (n == 1)
+        snprintf(text, sizeof text,
+                 "gpt.rs itself loads only f32 and i32, but this is %s: --dtype f32 casts it",
+                 type);
+    else
+        snprintf(text, sizeof text,
+                 "gpt.rs itself loads only f32 and i32, but this is %s, and %s f16 or bf16: "
+                 "--dtype f32 casts them",
+                 type, TNF_COUNTED(n - 1, "other tensor is", "other tensors are"));
+    const char *why = tnf_arena_str(fit->scratch, text, strlen(text));
+    if (!why)
+        return tnf_arena_fail(fit->scratch, "a note", e);
+    fit->objects[first].why = why;
+    return TNF_OK;
+}
+
+tnf_status tnf_gptrs_fits(tnf_fit *fit, tnf_error *e)
+{
+    size_t first = 0, n = 0;
+    for (size_t i = fit->catalog->n; i-- > 0;) {
+        const tnf_object *o = &fit->catalog->objects[i];
+        tnf_verdict *found = &fit->objects[i];
+        const char *better = found->fate == TNF_DROPPED ? better_reason(o) : NULL;
+        if (better)
+            found->why = better;
+        if (found->fate == TNF_NATIVE && !is_loaded(o->parts[0].type)) {
+            first = i;
+            n++;
+        }
+    }
+    return n > 0 ? note_unloaded(fit, first, n, e) : TNF_OK;
 }
 
 /* ---------------------------------------------------------------- writing */

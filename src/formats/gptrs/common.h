@@ -28,12 +28,19 @@ enum { GPTRS_ORDER_NAME, GPTRS_ORDER_FILE };
     .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,                                           \
     .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_ODD
 #define GPTRS_CAN                                                                                  \
-    .types = "f32 f16 bf16 i32", .layouts = "dense", .utf8_names = true, .extras = true
+    .types = "f32 f16 bf16 i32", .layouts = "dense", .utf8_names = true, .extras = true,           \
+    .fits = tnf_gptrs_fits
 
 /* Makes the attributes of a tensor, in which the formats differ. */
 typedef tnf_status (*tnf_gptrs_attrs)(const tnf_value **out, tnf_reader *r,
                                       const tnf_gptrs_index *x, const tnf_gptrs_entry *t,
                                       tnf_error *e);
+
+/* Reads and checks the first GPTRS_HEAD bytes: the magic of 8 bytes, and two numbers. */
+tnf_status tnf_gptrs_read_head(tnf_reader *r, const char *magic, uint32_t *version,
+                               uint32_t *number, tnf_error *e);
+/* Says which tensors gpt.rs will not load, and how others can be written. */
+tnf_status tnf_gptrs_fits(tnf_fit *fit, tnf_error *e);
 
 /* An index ready for reading, except for its place. */
 tnf_gptrs_index tnf_gptrs_index_of(const tnf_reader *r, bool ids);

@@ -140,7 +140,8 @@ static void check_overrides(parse *p, tnf_str text, uint64_t at)
 
 static void check_streaming(parse *p, tnf_str text, uint64_t at)
 {
-    /* b: true or false, u: a whole number, f: a number from 0 to 1; each may be null. */
+    /* b: true or false, u: a whole number, f: a number from 0 to 1; all but the first may be null.
+     */
     static const struct {
         const char *name;
         char type;
@@ -163,7 +164,7 @@ static void check_streaming(parse *p, tnf_str text, uint64_t at)
         size_t i = 0;
         while (i < sizeof knobs / sizeof knobs[0] && !tnf_str_is(key, knobs[i].name))
             i++;
-        if (i == sizeof knobs / sizeof knobs[0] || tnf_str_is(value, "null"))
+        if (i == sizeof knobs / sizeof knobs[0] || (i > 0 && tnf_str_is(value, "null")))
             continue;
         any = any || i > 0;
         off = off || (i == 0 && tnf_str_is(value, "false"));
@@ -197,9 +198,7 @@ static void check_runtime(parse *p, tnf_str text, uint64_t at)
     tnf_str key, value;
     tnf_json_enter(&j, '{');
     while (next_member(&j, &key, &value, &at)) {
-        if (tnf_str_is(value, "null"))
-            continue;
-        if (tnf_str_is(key, "functional_overrides"))
+        if (tnf_str_is(key, "functional_overrides") && !tnf_str_is(value, "null"))
             check_overrides(p, value, at);
         else if (tnf_str_is(key, "weight_streaming"))
             check_streaming(p, value, at);

@@ -250,7 +250,8 @@ for name, text in (("number", "1"), ("array", "[]"), ("overrides", '{"functional
                    ("negative", '{"weight_streaming":{"prefetch_layers":-1}}'),
                    ("fraction", '{"weight_streaming":{"device_budget_bytes":1.5}}'),
                    ("beyond_u64", '{"weight_streaming":{"device_budget_bytes":18446744073709551616}}'),
-                   ("percent", '{"weight_streaming":{"device_weights_percent":"1"}}')):
+                   ("percent", '{"weight_streaming":{"device_weights_percent":"1"}}'),
+                   ("streaming_null", '{"weight_streaming":null}'), ("enabled_null", '{"weight_streaming":{"enabled":null}}')):
     whole = '{"kind":"gpt","config":{},"runtime":%s}' % text
     colon = whole.rindex(":") + 1 if ":" in text else 36
     config("runtime_" + name, whole, 16 + colon, "runtime")
