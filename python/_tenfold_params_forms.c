@@ -45,9 +45,12 @@ void release_dropped(source *s)
 
 /* ----------------------------------------------------------------- resolver */
 
+/* (key as an int, kind) */
 static PyObject *resolver_key(const tnf_derived *c)
 {
-    return Py_BuildValue("Ns", id_bytes(c->key), c->kind);
+    PyObject *number = PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "Ns",
+                                           id_bytes(c->key), "little");
+    return Py_BuildValue("Ns", number, c->kind);
 }
 
 static bool resolver_get(void *ctx, tnf_derived *c)
@@ -56,7 +59,7 @@ static bool resolver_get(void *ctx, tnf_derived *c)
     gil g;
     gil_enter(&g, s->interp);
     PyObject *key = resolver_key(c);
-    PyObject *value = key ? PyObject_CallMethod(s->resolver, "get", "O", key) : NULL;
+    PyObject *value = key ? PyObject_CallMethod(s->resolver, "get", "(O)", key) : NULL;
     if (!value)
         PyErr_WriteUnraisable(s->resolver);
     if (value == Py_None)

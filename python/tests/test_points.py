@@ -638,6 +638,7 @@ class Plain(support.Case):
         out = support.python("""
 import sys
 sys.modules["numpy"] = None
+from array import array
 from tenfold import points
 with points.create(FILE, 2, "i32") as p:
     p.add([1, 2], "x")
