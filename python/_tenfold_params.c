@@ -28,7 +28,7 @@ static void source_drop(source *s)
 
 source *source_of(params *p)
 {
-    if (!p->s)
+    if (!p->s || atomic_load(&p->s->closed))
         return raise_text(p->st, TNF_EINVAL, "Params are closed");
     if (p->s->process != getpid())
         return raise_text(p->st, TNF_EINVAL,
@@ -143,21 +143,29 @@ static PyObject *params_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return AS_OBJECT(p);
 }
 
-/* What is in use stays; everything else is dropped. */
-static void end_source(params *p)
+/* What is in use stays; everything else is dropped. Without a GIL another thread may be using the
+ * source, so it is given back with the object itself. */
+static void end_source(params *p, bool last)
 {
     source *s = p->s;
-    p->s = NULL;
-    if (s) {
-        atomic_store(&s->closed, true);
-        source_done(s);
+    if (!s)
+        return;
+    atomic_store(&s->closed, true);
+#ifdef Py_GIL_DISABLED
+    if (!last) {
+        source_done(source_take(s));
+        return;
     }
+#endif
+    (void)last;
+    p->s = NULL;
+    source_done(s);
 }
 
 static PyObject *params_close(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
-    end_source(DATA(params, self));
+    end_source(DATA(params, self), false);
     return Py_NewRef(Py_None);
 }
 
@@ -165,7 +173,7 @@ static void params_free(PyObject *self)
 {
     params *p = DATA(params, self);
     PyTypeObject *type = Py_TYPE(self);
-    end_source(p);
+    end_source(p, true);
     Py_DECREF(AS_OBJECT(p->h));
     Py_XDECREF(p->resolver);
     PyObject_Free(self);
@@ -399,7 +407,8 @@ static PyObject *params_namespace(PyObject *self, void *ignored)
 static PyObject *params_closed(PyObject *self, void *ignored)
 {
     (void)ignored;
-    return PyBool_FromLong(DATA(params, self)->s == NULL);
+    const source *s = DATA(params, self)->s;
+    return PyBool_FromLong(!s || atomic_load(&s->closed));
 }
 
 static PyMethodDef params_methods[] = {
@@ -433,7 +442,8 @@ PyType_Spec params_spec = { .name = "tenfold._tenfold.Params",
 /* The base of Param in tenfold/params.py: an Array, until it is released. */
 typedef struct lent {
     OBJECT_HEAD
-    PyObject *array;
+    PyObject *array; /* NULL: released */
+    atomic_bool released;
 } lent;
 
 static PyObject *lent_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -444,8 +454,10 @@ static PyObject *lent_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     PyObject *self = make(type, 0);
-    if (self)
+    if (self) {
         DATA(lent, self)->array = Py_NewRef(given);
+        atomic_init(&DATA(lent, self)->released, false);
+    }
     return self;
 }
 
@@ -460,20 +472,24 @@ static void lent_free(PyObject *self)
 
 static PyObject *lent_array(PyObject *self, void *ignored)
 {
-    PyObject *array_object = DATA(lent, self)->array;
+    const lent *l = DATA(lent, self);
     (void)ignored;
-    if (array_object)
-        return Py_NewRef(array_object);
+    if (!atomic_load(&l->released))
+        return Py_NewRef(l->array);
     PyErr_SetString(PyExc_ValueError, "the parameter was released");
     return NULL;
 }
 
 static PyObject *lent_release(PyObject *self, PyObject *ignored)
 {
-    PyObject *array_object = DATA(lent, self)->array;
+    lent *l = DATA(lent, self);
     (void)ignored;
-    DATA(lent, self)->array = NULL;
+    atomic_store(&l->released, true);
+#ifndef Py_GIL_DISABLED /* else another thread may be using the Array */
+    PyObject *array_object = l->array;
+    l->array = NULL;
     Py_XDECREF(array_object);
+#endif
     return Py_NewRef(Py_None);
 }
 

@@ -275,7 +275,7 @@ static PyObject *points_close(PyObject *self, PyObject *ignored)
 {
     points *p = DATA(points, self);
     (void)ignored;
-    if (!p->c)
+    if (!p->c || p->process != getpid()) /* the handle of another process is freed at its end */
         return Py_NewRef(Py_None);
     if (points_enter(p) < 0) {
         if (p->c) /* not closed by another thread meanwhile */

@@ -71,7 +71,9 @@ PyObject *points_verify(PyObject *self, PyObject *ignored)
 static tnf_status run_salvage(points *p, void *ctx, tnf_error *e)
 {
     checking *c = ctx;
-    tnf_status status = tnf_points_salvage(&c->report, PyBytes_AsString(p->place), &p->how,
+    tnf_points_options how = p->how;
+    how.write = false;
+    tnf_status status = tnf_points_salvage(&c->report, PyBytes_AsString(p->place), &how,
                                            points_take, &c->page, &c->damage);
     if (status != TNF_OK && e)
         *e = c->damage;

@@ -197,7 +197,7 @@ static int bind_item(bindings *b, size_t i, PyObject *item, bool save)
     tnf_str *path = path_of(tuple, &w->n, b->arena);
     w->path = path;
     if (!path || statistic_of(key, &w->statistic, b->arena) < 0 ||
-        PyObject_GetBuffer(buffer, &to->view, save ? PyBUF_FULL_RO : PyBUF_FULL) < 0)
+        PyObject_GetBuffer(buffer, &to->view, save ? PyBUF_RECORDS_RO : PyBUF_RECORDS) < 0)
         return -1;
     b->held = i + 1;
     if (check_buffer(b, &to->view, batched) < 0 || bind_shape(b, &w->shape, &to->view, batched) < 0)

@@ -585,6 +585,7 @@ class Together(support.Case):
                 except tenfold.InvalidError:
                     with points.open(self.file, "r+") as own:
                         own.add([3, 4])
+                    p.close()
                     del p
                     gc.collect()
                     code = 0
