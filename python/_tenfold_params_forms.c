@@ -156,7 +156,7 @@ static PyObject *form_object(params *p, source *s, const tnf_derived *c)
 
 /* Makes the form on this thread, where the library notices a request of the form that the thread
  * makes already. A parameter that is far away is loaded before, by a thread that Ctrl-C ends. */
-static tnf_status derive(params *p, deriving *d, tnf_error *e)
+static tnf_status derive_form(params *p, deriving *d, tnf_error *e)
 {
     asked *a = &d->asked;
     tnf_status status = p->h->far ? handle_run(p->h, run_load, a, e) : TNF_OK;
@@ -189,7 +189,7 @@ PyObject *params_derive(PyObject *self, PyObject *args)
         d.how.make = form_make;
         d.how.drop = form_drop;
         d.how.ctx = m;
-        tnf_status status = derive(p, &d, &e);
+        tnf_status status = derive_form(p, &d, &e);
         result = status == TNF_OK ? form_object(p, d.asked.s, d.form)
                                   : raise_error(p->st, status, &e, p->h->path);
     }
