@@ -93,6 +93,7 @@ static PyMethodDef module_methods[] = {
     { "params_check_path", params_check_path, METH_O, "Raises an error if the path is invalid." },
     { "params_join_path", params_join_path, METH_O, "params_join_path(segments): a path." },
     { "params_config", params_config, METH_O, "params_config(file): options." },
+#ifdef TENFOLD_PRIMITIV
     { "primitiv_join", primitiv_join, METH_O, "primitiv_join(path): the name of its tensor." },
     { "primitiv_split", primitiv_split, METH_O, "primitiv_split(name): a path." },
     { "primitiv_find", primitiv_find, METH_VARARGS, "primitiv_find(file, path, statistic)" },
@@ -105,6 +106,7 @@ static PyMethodDef module_methods[] = {
       "primitiv_save_optimizer(path, uints, floats, options)" },
     { "primitiv_optimizer", primitiv_optimizer, METH_O, "The class of an optimizer, or None." },
     { "primitiv_config", primitiv_config, METH_VARARGS, "primitiv_config(file, key, float)" },
+#endif
     { NULL, NULL, 0, NULL },
 };
 
@@ -130,14 +132,17 @@ static int module_exec(PyObject *module)
     st->tensor_type = add_type(module, &tensor_spec, true);
     st->array_type = add_type(module, &array_spec, true);
     st->emb_type = add_type(module, &emb_spec, true);
-    st->points_type = add_type(module, &points_spec, true);
     st->params_type = add_type(module, &params_spec, true);
     st->form_type = add_type(module, &form_spec, false);
     st->lent_type = add_type(module, &lent_spec, true);
     if (!st->make_error || !st->dtypes || !st->handle_type || !st->file_type || !st->tensor_type ||
-        !st->array_type || !st->emb_type || !st->points_type || !st->params_type ||
-        !st->form_type || !st->lent_type)
+        !st->array_type || !st->emb_type || !st->params_type || !st->form_type || !st->lent_type)
         return -1;
+#ifdef TENFOLD_POINTS
+    st->points_type = add_type(module, &points_spec, true);
+    if (!st->points_type)
+        return -1;
+#endif
     return PyModule_AddStringConstant(module, "version", tnf_version());
 }
 

@@ -20,6 +20,9 @@ from ._results import Problem
 
 __all__ = ["Moves", "Page", "Point", "Points", "Report", "Salvaged", "Space", "create", "open", "salvage"]
 
+if not hasattr(_tenfold, "Points"):
+    raise ImportError("this build of Tenfold has no VS format")
+
 _PAGE_POINTS, _PAGE_BYTES = 4096, 4 << 20
 
 
@@ -193,7 +196,10 @@ class Points:
         page() reads all points as of one moment."""
         full = True
         while full:
-            (ids, vectors, apps), full = self._points.page(id, _PAGE_POINTS, _PAGE_BYTES, True)
+            (ids, vectors, apps), full = self._points.page(id, if not hasattr(_tenfold, "Points"):
+    raise ImportError("this build of Tenfold has no VS format")
+
+_PAGE_POINTS, _PAGE_BYTES, True)
             yield from map(Point, ids, vectors, apps)
             id = ids[-1] if ids else id
 
@@ -280,7 +286,7 @@ def _rows(vectors, space):
     if space["dtype"] is not None and _is_array(vectors):
         return _packed(vectors, space, False)
     return tuple(_packed(vector, space, True) if space["dtype"] is not None and _is_array(vector)
-                 else _line(vector, space) for vector in vectors)
+                 else _listed(vector, space) for vector in vectors)
 
 
 def _is_array(value):
@@ -345,22 +351,29 @@ def _flat(values):
             yield value
 
 
-def _number(value):
-    """A number as JSON has it; text for those that JSON lacks."""
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, float) and value - value != 0:
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    if not isinstance(value, (int, float)):
-        raise TypeError(f"a coordinate must be a number, not {type(value).__name__}")
-    return value
+def _number_bytes(values, space):
+    """The bytes of a list of numbers, each of which must be in the range of the type."""
+    import struct
+    if len(values) != space["elements"]:
+        raise InvalidError(f"a vector has {len(values)} numbers, not {space['elements']}")
+    try:
+        if space["dtype"] != "bit":
+            return struct.pack(f"<{len(values)}{_CODES[space['dtype']]}", *values)
+        packed = bytearray((len(values) + 7) // 8)
+        for i, value in enumerate(values):
+            if value not in (0, 1):
+                raise OverflowError(f"{value!r} is not a bit")
+            packed[i // 8] |= int(value) << i % 8
+        return packed
+    except (struct.error, OverflowError) as error:
+        for value in values:
+            if not hasattr(value, "__index__") and not (space["dtype"][0] == "f" and hasattr(value, "__float__")):
+                raise TypeError(f"{value!r} is not a number of the type {space['dtype']}") from None
+        raise InvalidError(f"a number does not fit into the type {space['dtype']}: {error}") from None
 
 
-def _line(vector, space):
-    """A vector as a line of JSON."""
-    import json
+def _listed(vector, space):
+    """The bytes of a list of numbers; a line of JSON for other coordinates."""
     if isinstance(vector, (str, bytes)):
         raise TypeError(f"a vector must be a list or an array, not {type(vector).__name__}")
     try:
@@ -369,8 +382,9 @@ def _line(vector, space):
         if space["dims"] or space["dtype"] is None:
             raise TypeError(f"a vector must be a list or an array, not {type(vector).__name__}") from None
         values = [vector]
-    if space["dtype"] is not None:
-        values = [_number(value) for value in _flat(values)]
-    elif space["resolution"] == "string":
+    if space["resolution"].lower() != "json":
         values = list(_flat(values))
+    if space["dtype"] is not None:
+        return _number_bytes(values, space)
+    import json
     return json.dumps({"values": values}, allow_nan=False)

@@ -19,6 +19,10 @@ __all__ = ["Batch", "Loaded", "MismatchError", "Optimizer", "Shape", "Statistic"
            "load_optimizer", "load_shape", "read", "save", "save_optimizer", "save_shape", "split"]
 
 
+if not hasattr(_tenfold, "primitiv_load"):
+    raise ImportError("this build of Tenfold has no primitiv format")
+
+
 class Statistic:
     """The key of a statistic of a parameter: Statistic(("encoder", "w"), "Adam.m1")."""
 

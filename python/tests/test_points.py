@@ -222,10 +222,10 @@ class Writing(support.Case):
         """Numbers must be in the range of the type; then the batch is refused as a whole."""
         with self.create(2, "u8") as p:
             p.append([[0, 255], (1, 2), range(2)])
-            for bad in ([1], [1, 2, 3], [1, 256], [1, -1], [1, 0.5]):
-                with self.assertRaises(tenfold.Error, msg=repr(bad)):
+            for bad in ([1], [1, 2, 3], [1, 256], [1, -1]):
+                with self.assertRaises(tenfold.InvalidError, msg=repr(bad)):
                     p.append([[1, 2], bad])
-            for bad in (["a", 1], [None, 1], "ab", b"ab", 5, [1j, 1]):
+            for bad in (["a", 1], [None, 1], "ab", b"ab", 5, [1j, 1], [1, 0.5]):
                 with self.assertRaises((TypeError, ValueError), msg=repr(bad)):
                     p.append([[1, 2], bad])
             self.assertEqual(rows(p.page().vectors), [[0, 255], [1, 2], [0, 1]])
@@ -235,6 +235,14 @@ class Writing(support.Case):
         with points.create(self.path("f"), 3, "f64") as p:
             p.add([float("nan"), float("-inf"), 1e300])
             self.assertEqual(repr(p.page().vectors.tolist()), "[[nan, -inf, 1e+300]]")
+            with self.assertRaises(TypeError):
+                p.add([1, 2, "3"])
+        for type, big in (("f16", 65520), ("f32", 1e39), ("i8", 128), ("bit", 2)):
+            with points.create(self.path(type), 1, type) as p:
+                with self.assertRaises(tenfold.InvalidError, msg=type):
+                    p.add([big])
+                if np is not None:
+                    p.append([[np.float32(1)] if type[0] == "f" else [np.int8(1)]])
 
     def test_scalars(self):
         with self.create((), "f32") as p:

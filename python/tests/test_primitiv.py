@@ -303,6 +303,25 @@ class Rules(support.Case):
                 break
             os.remove(self.path("stopped"))
 
+    def test_dlpack(self):
+        class Other:
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **how):
+                return self.array.__dlpack__(**how)
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+            def detach(self):
+                return self
+        w = np.zeros((2, 3), "f4")
+        primitiv.load(self.file, {"e.w": Other(w)}, allow_extra=True)
+        np.testing.assert_array_equal(w, self.w)
+        primitiv.save(self.path("t"), {"w": Other(w.T)})
+        np.testing.assert_array_equal(primitiv.read(self.path("t"))[("w",)], self.w.T)
+
     @unittest.skipIf(support.torch is None, "needs torch")
     def test_torch(self):
         t = support.torch.zeros(2, 3, requires_grad=True)
