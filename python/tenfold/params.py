@@ -243,24 +243,24 @@ class Params:
     def __init__(self, source, *, namespace=None, budget=None, budget_percent=None, budget_cap=None,
                  small_bytes=0, prefetch_layers=0, prefetch_prefix=None, resolver=None, **opening):
         self._own = not isinstance(source, _File)
-        self.file = _open(source, **opening) if self._own else source
+        self._file = _open(source, **opening) if self._own else source
         how = {"namespace": None if namespace is None else _bytes(namespace), "budget": budget,
                "budget_percent": budget_percent, "budget_cap": budget_cap,
                "small_bytes": small_bytes, "prefetch_layers": prefetch_layers,
                "prefetch_prefix": prefetch_prefix,
                "budget_zero": 0 in (budget, budget_percent, budget_cap)}
         try:
-            self._params = _tenfold.Params(self.file, how, resolver)
+            self._params = _tenfold.Params(self._file, how, resolver)
         except BaseException:
             if self._own:
-                self.file.close()
+                self._file.close()
             raise
 
     def close(self):
         """Ends loads, and drops everything that is not in use. What is in use stays."""
         self._params.close()
         if self._own:
-            self.file.close()
+            self._file.close()
 
     @property
     def closed(self):
@@ -274,6 +274,11 @@ class Params:
 
     def __repr__(self):
         return "<tenfold.Params: closed>" if self.closed else f"<tenfold.Params of {self.file!r}>"
+
+    @property
+    def file(self):
+        """The File."""
+        return self._file
 
     @property
     def namespace(self):

@@ -10,7 +10,7 @@
 
 Every call takes the lock of the file that the format demands, and releases it before it returns. Its
 changes are complete or not there at all. An id, "OFFSET:HASH", identifies a point for every process;
-if a compaction moved the point, the id is refused (NotFoundError), never taken for another point.
+if a compaction moved the point, the id is refused (NotFoundError).
 """
 from typing import NamedTuple
 
@@ -196,10 +196,7 @@ class Points:
         page() reads all points as of one moment."""
         full = True
         while full:
-            (ids, vectors, apps), full = self._points.page(id, if not hasattr(_tenfold, "Points"):
-    raise ImportError("this build of Tenfold has no VS format")
-
-_PAGE_POINTS, _PAGE_BYTES, True)
+            (ids, vectors, apps), full = self._points.page(id, _PAGE_POINTS, _PAGE_BYTES, True)
             yield from map(Point, ids, vectors, apps)
             id = ids[-1] if ids else id
 
