@@ -287,6 +287,8 @@ def _rows(vectors, space):
 
 
 def _is_array(value):
+    if isinstance(value, bytes):
+        return False
     if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
         return True
     try:

@@ -59,7 +59,18 @@ def ids_of(data):
 
 
 def rows(vectors):
+    """Lists of numbers, of an array or of a list of arrays."""
+    if hasattr(vectors, "tolist"):
+        return vectors.tolist()
     return [v.tolist() if hasattr(v, "tolist") else v for v in vectors]
+
+
+def flat(values):
+    return [x for v in values for x in flat(v)] if isinstance(values, list) else [values]
+
+
+def plain(found):
+    return [(q.id, rows([q.vector]), q.app) for q in found]
 
 
 class Given(support.Case):
@@ -85,9 +96,7 @@ class Given(support.Case):
                 got = list(p)
                 self.assertEqual([q.app for q in got], [q["app"] for q in expected["points"]])
                 for q, want in zip(got, expected["points"]):
-                    values = q.vector.tolist()
-                    flat = np.ravel(values).tolist() if np is not None else values
-                    self.assertEqual(flat, [float(v) for v in want["values_row_major"]])
+                    self.assertEqual(flat(q.vector.tolist()), want["values_row_major"])
                 with open(os.path.join(FILES, "valid", name), "rb") as f:
                     ids = ids_of(f.read())
                 self.assertEqual([q.id for q in got], ids)
@@ -250,7 +259,7 @@ class Writing(support.Case):
             p.add(7)
             if np is not None:
                 p.append(np.array([8], "f4"))
-            self.assertEqual(rows([q.vector for q in p])[:3], [1, 2.5, 7])
+            self.assertEqual(flat(rows([q.vector for q in p]))[:3], [1, 2.5, 7])
             self.assertEqual(p.space.dims, ())
 
     def test_strings_and_json(self):
@@ -429,7 +438,8 @@ class Changing(support.Case):
         report = self.p.verify()
         self.assertTrue(report)
         self.assertEqual((report.points, report.problems, report.file_bytes), (6, [], os.path.getsize(self.file)))
-        self.assertEqual(points.salvage(self.file), ([*self.p], report))
+        saved = points.salvage(self.file)
+        self.assertEqual((plain(saved.points), saved.report), (plain(self.p), report))
         data = bytearray(self.bytes_of("s.vsdb"))
         at = int(self.ids[4].split(":")[0])
         data[at + 1] = 200  # the length of the fifth point
@@ -443,7 +453,8 @@ class Changing(support.Case):
         self.assertEqual((saved.report.stopped_at, saved.report.points), (at, 4))
         problem, = saved.report.problems
         self.assertEqual((problem.status, problem.tensor), ("ETRUNCATED", None))
-        self.assertEqual(points.salvage(damaged), saved)
+        again = points.salvage(damaged)
+        self.assertEqual((plain(again.points), again.report), (plain(saved.points), saved.report))
 
 
 class Together(support.Case):
@@ -510,8 +521,7 @@ class Together(support.Case):
             try:
                 for i in range(30):
                     p.append([[own, i]] * 3, [{"t": own}] * 3)
-                    for q in p.page(limit=5)[1]:
-                        pass
+                    self.assertLessEqual(len(p.page(limit=5).ids), 5)
                     list(p.after(self.id))
             except BaseException as error:
                 bad.append(error)
