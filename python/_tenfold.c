@@ -87,6 +87,26 @@ static PyMethodDef module_methods[] = {
     { "job_do", job_do, METH_VARARGS, "job_do(job, part, options): a receipt." },
     { "job_finish", job_finish, METH_VARARGS, "job_finish(job, options): JSON." },
     { "job_abort", job_abort, METH_VARARGS, "job_abort(job, options)" },
+    { "params_id", params_id, METH_O, "params_id(name): 16 bytes." },
+    { "params_key", params_key, METH_VARARGS, "params_key(namespace, base id): 16 bytes." },
+    { "params_next_namespace", params_next_namespace, METH_NOARGS, "16 bytes." },
+    { "params_check_path", params_check_path, METH_O, "Raises an error if the path is invalid." },
+    { "params_join_path", params_join_path, METH_O, "params_join_path(segments): a path." },
+    { "params_config", params_config, METH_O, "params_config(file): options." },
+#ifdef TENFOLD_PRIMITIV
+    { "primitiv_join", primitiv_join, METH_O, "primitiv_join(path): the name of its tensor." },
+    { "primitiv_split", primitiv_split, METH_O, "primitiv_split(name): a path." },
+    { "primitiv_find", primitiv_find, METH_VARARGS, "primitiv_find(file, path, statistic)" },
+    { "primitiv_load", primitiv_load, METH_VARARGS,
+      "primitiv_load(file, items, need_all, allow_extra, missing, extra)" },
+    { "primitiv_save", primitiv_save, METH_VARARGS, "primitiv_save(path, items, options)" },
+    { "primitiv_save_shape", primitiv_save_shape, METH_VARARGS,
+      "primitiv_save_shape(path, dims, batch, options)" },
+    { "primitiv_save_optimizer", primitiv_save_optimizer, METH_VARARGS,
+      "primitiv_save_optimizer(path, uints, floats, options)" },
+    { "primitiv_optimizer", primitiv_optimizer, METH_O, "The class of an optimizer, or None." },
+    { "primitiv_config", primitiv_config, METH_VARARGS, "primitiv_config(file, key, float)" },
+#endif
     { NULL, NULL, 0, NULL },
 };
 
@@ -112,9 +132,17 @@ static int module_exec(PyObject *module)
     st->tensor_type = add_type(module, &tensor_spec, true);
     st->array_type = add_type(module, &array_spec, true);
     st->emb_type = add_type(module, &emb_spec, true);
+    st->params_type = add_type(module, &params_spec, true);
+    st->form_type = add_type(module, &form_spec, false);
+    st->lent_type = add_type(module, &lent_spec, true);
     if (!st->make_error || !st->dtypes || !st->handle_type || !st->file_type || !st->tensor_type ||
-        !st->array_type || !st->emb_type)
+        !st->array_type || !st->emb_type || !st->params_type || !st->form_type || !st->lent_type)
         return -1;
+#ifdef TENFOLD_POINTS
+    st->points_type = add_type(module, &points_spec, true);
+    if (!st->points_type)
+        return -1;
+#endif
     return PyModule_AddStringConstant(module, "version", tnf_version());
 }
 
@@ -126,6 +154,10 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT((PyObject *)st->tensor_type);
     Py_VISIT((PyObject *)st->array_type);
     Py_VISIT((PyObject *)st->emb_type);
+    Py_VISIT((PyObject *)st->points_type);
+    Py_VISIT((PyObject *)st->params_type);
+    Py_VISIT((PyObject *)st->form_type);
+    Py_VISIT((PyObject *)st->lent_type);
     Py_VISIT(st->make_error);
     Py_VISIT(st->values);
     Py_VISIT(st->asarray);
@@ -142,6 +174,10 @@ static int module_clear(PyObject *module)
     Py_CLEAR(st->tensor_type);
     Py_CLEAR(st->array_type);
     Py_CLEAR(st->emb_type);
+    Py_CLEAR(st->points_type);
+    Py_CLEAR(st->params_type);
+    Py_CLEAR(st->form_type);
+    Py_CLEAR(st->lent_type);
     Py_CLEAR(st->make_error);
     Py_CLEAR(st->values);
     Py_CLEAR(st->asarray);

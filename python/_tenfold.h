@@ -41,7 +41,8 @@
 
 /** The state of one interpreter: the extension has no static data that changes. */
 typedef struct state {
-    PyTypeObject *handle_type, *file_type, *tensor_type, *array_type, *emb_type;
+    PyTypeObject *handle_type, *file_type, *tensor_type, *array_type, *emb_type, *points_type,
+        *params_type, *form_type, *lent_type;
     PyObject *make_error; /**< tenfold._errors.make */
     PyObject *values;     /**< the module tenfold._values, or NULL */
     PyObject *asarray;    /**< numpy.asarray, or NULL; Py_None: numpy is not installed */
@@ -72,6 +73,10 @@ typedef struct block {
     size_t nbytes;
 } block;
 block *block_new(int rank, size_t nbytes);
+/** A block over other memory, which `release` gives back: on any thread, with or without the GIL.
+ */
+block *block_over(int rank, const void *data, size_t nbytes, void (*release)(void *lent),
+                  void *lent);
 block *block_take(block *b);
 void block_drop(block *b);
 
@@ -283,6 +288,25 @@ PyObject *job_do(PyObject *module, PyObject *args);
 PyObject *job_finish(PyObject *module, PyObject *args);
 PyObject *job_abort(PyObject *module, PyObject *args);
 
+/* _tenfold_params.c */
+PyObject *params_id(PyObject *module, PyObject *name);
+PyObject *params_key(PyObject *module, PyObject *args);
+PyObject *params_next_namespace(PyObject *module, PyObject *ignored);
+PyObject *params_check_path(PyObject *module, PyObject *path);
+PyObject *params_join_path(PyObject *module, PyObject *segments);
+PyObject *params_config(PyObject *module, PyObject *file);
+
+/* _tenfold_primitiv.c */
+PyObject *primitiv_join(PyObject *module, PyObject *tuple);
+PyObject *primitiv_split(PyObject *module, PyObject *name);
+PyObject *primitiv_find(PyObject *module, PyObject *args);
+PyObject *primitiv_load(PyObject *module, PyObject *args);
+PyObject *primitiv_save(PyObject *module, PyObject *args);
+PyObject *primitiv_save_shape(PyObject *module, PyObject *args);
+PyObject *primitiv_save_optimizer(PyObject *module, PyObject *args);
+PyObject *primitiv_optimizer(PyObject *module, PyObject *file);
+PyObject *primitiv_config(PyObject *module, PyObject *args);
+
 /** Options of a save, from a dict; `arena` keeps their texts. */
 int save_options(tnf_save_options *out, PyObject *options, PyObject *arena);
 /** Adds a value of Python to a builder under that name. */
@@ -301,7 +325,8 @@ PyObject *report_tuple(const tnf_report *report);
 #define FAST_KEYWORDS(function)                                                                    \
     (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
-extern PyType_Spec file_spec, handle_spec, tensor_spec, array_spec, emb_spec;
+extern PyType_Spec file_spec, handle_spec, tensor_spec, array_spec, emb_spec, points_spec,
+    params_spec, form_spec, lent_spec;
 
 /** Memory that lives as long as the list `arena`, which gets a capsule of it. NULL with
  *  MemoryError. */

@@ -218,9 +218,10 @@ PyObject *dlpack_device(PyObject *self, PyObject *ignored)
     return Py_BuildValue("ii", DL_CPU, 0);
 }
 
-static PyObject *export_block(const tnf_type *type, block *b, const wanted *how, bool copied)
+static PyObject *export_block(const tnf_type *type, block *b, const wanted *how, bool readonly,
+                              bool copied)
 {
-    content c = { type, b->rank, b->shape, b->strides, b->data, false, copied };
+    content c = { type, b->rank, b->shape, b->strides, b->data, readonly, copied };
     return export_make(&c, how, b, NULL);
 }
 
@@ -246,8 +247,14 @@ PyObject *array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
                         "the memory belongs to another object; export it from that object");
         return NULL;
     }
-    block *b = how.copy == 1 ? block_copy(a->block) : block_take(a->block);
-    return b ? export_block(a->type, b, &how, how.copy == 1) : PyErr_NoMemory();
+    /* The unversioned form has no flag for "read-only". */
+    bool copy = how.copy == 1 || (a->readonly && !how.versioned);
+    if (copy && how.copy == 0) {
+        PyErr_SetString(PyExc_BufferError, "this array cannot be exported without a copy");
+        return NULL;
+    }
+    block *b = copy ? block_copy(a->block) : block_take(a->block);
+    return b ? export_block(a->type, b, &how, a->readonly && !copy, copy) : PyErr_NoMemory();
 }
 
 /* A view of the mapped file if that is possible and wanted; otherwise a copy. The unversioned form
@@ -284,7 +291,7 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
         block_drop(b);
         return raise_error(t->h->st, status, &e, t->h->path);
     }
-    return export_block(part->type, b, &how, true);
+    return export_block(part->type, b, &how, false, true);
 }
 
 /* ------------------------------------------------------------------ importing */

@@ -56,7 +56,9 @@ const tnf_file *hold_file(const hold *h)
 typedef struct counted {
     block public;
     atomic_size_t count;
-    void *separate; /* data in a separate allocation, or NULL */
+    void *separate;              /* data in a separate allocation, or NULL */
+    void (*release)(void *lent); /* data that belong to `lent`, or NULL */
+    void *lent;
 } counted;
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, WORTH_HUGE = 4 << 20 };
@@ -94,8 +96,22 @@ block *block_new(int rank, size_t nbytes)
     b->public.data = data;
     b->public.nbytes = nbytes;
     b->separate = align == ALIGNMENT ? NULL : place;
+    b->release = NULL;
     atomic_init(&b->count, 1);
     return &b->public;
+}
+
+block *block_over(int rank, const void *data, size_t nbytes, void (*release)(void *lent),
+                  void *lent)
+{
+    block *b = block_new(rank, 0);
+    if (b) {
+        b->data = (uint8_t *)(uintptr_t)data;
+        b->nbytes = nbytes;
+        ((counted *)(void *)b)->release = release;
+        ((counted *)(void *)b)->lent = lent;
+    }
+    return b;
 }
 
 block *block_take(block *b)
@@ -109,6 +125,8 @@ void block_drop(block *b)
     counted *c = (counted *)(void *)b;
     if (!b || atomic_fetch_sub_explicit(&c->count, 1, memory_order_acq_rel) != 1)
         return;
+    if (c->release)
+        c->release(c->lent);
     free(c->separate);
     free(c);
 }

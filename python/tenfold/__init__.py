@@ -134,7 +134,8 @@ def __getattr__(name):
     if name in ("Report", "Verification", "Difference", "Statistics"):
         from . import _results
         return getattr(_results, name)
-    if name in ("numpy", "torch", "embeddings", "compat", "dcp", "jobs", "run", "spark"):
+    if name in ("numpy", "torch", "embeddings", "compat", "dcp", "jobs", "params", "points",
+                "primitiv", "run", "spark"):
         import importlib
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -88,6 +88,10 @@ class _IsDirectory(SystemIOError, IsADirectoryError):
     pass
 
 
+class _Busy(SystemIOError, BlockingIOError):
+    pass
+
+
 class NetworkError(Error, OSError):
     """A network request failed; http_status has the status of the answer."""
 
@@ -154,7 +158,7 @@ class ChangedError(Error):
 
 
 for _name, _public in (("_NoFile", "SystemIOError"), ("_NoPermission", "SystemIOError"),
-                       ("_IsDirectory", "SystemIOError")):
+                       ("_IsDirectory", "SystemIOError"), ("_Busy", "SystemIOError")):
     globals()[_name].__qualname__ = _name
 
 _CLASSES = {
@@ -163,7 +167,7 @@ _CLASSES = {
     -11: LossyError, -12: DigestError, -13: CancelledError, -15: ChangedError,
 }
 _BY_ERRNO = {_errno.ENOENT: _NoFile, _errno.EACCES: _NoPermission, _errno.EPERM: _NoPermission,
-             _errno.EISDIR: _IsDirectory}
+             _errno.EISDIR: _IsDirectory, _errno.EAGAIN: _Busy}
 
 
 def make(code, status, message, offset, rule, sys, path):

@@ -57,7 +57,7 @@ class Docs(support.Case):
         import ast
         import importlib
         package = os.path.dirname(tenfold.__file__)
-        for stub in ("__init__", "_tenfold", "_jobs"):
+        for stub in ("__init__", "_tenfold", "_jobs", "params", "points", "primitiv"):
             with open(os.path.join(package, stub + ".pyi"), encoding="utf-8") as f:
                 tree = ast.parse(f.read())
             module = tenfold if stub == "__init__" else importlib.import_module(f"tenfold.{stub}")
