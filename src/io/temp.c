@@ -150,12 +150,16 @@ tnf_status tnf_temp_link(int fd, char *out, size_t room, const char *target, tnf
     return tnf_fail_sys(e, err, "cannot give the new file its name");
 }
 
-/* Between creating and locking, another writer may take the file for a stray, and remove it. */
+/* Between creating and locking, another writer may take the file for a stray, and remove it. If
+ * this cannot be found out, the file stays in use. */
 static bool hold_created(int fd, const char *name)
 {
+    struct stat ours, named;
     if (!try_flock(fd) && errno == EWOULDBLOCK)
         return false;
-    return still_named(fd, name);
+    if (lstat(name, &named) != 0)
+        return errno != ENOENT;
+    return fstat(fd, &ours) != 0 || same_inode(&ours, &named);
 }
 
 tnf_status tnf_temp_create(int *fd, char *out, size_t room, const char *target, mode_t mode,
