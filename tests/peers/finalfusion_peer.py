@@ -19,6 +19,7 @@ import tempfile
 
 import numpy as np
 from finalfusion import Embeddings, load_finalfusion, load_text, load_text_dims, load_word2vec
+from finalfusion.io import FinalfusionFormatError
 from finalfusion.metadata import Metadata, load_metadata
 from finalfusion.norms import Norms, load_norms
 from finalfusion.storage import NdArray, QuantizedArray, load_storage
@@ -185,8 +186,8 @@ def check_fixtures(folder):
     for path in sorted(FIXTURES.glob("*.fifu")):
         info = run("info", "--json", path, ok=False)
         attrs = json.loads(info.stdout)["attrs"] if info.returncode == 0 else {}
-        whole = {"vocab", "embeddings"} <= {t["name"] for t in told("ls", "--json", path)["tensors"]} \
-            if attrs else False
+        names = {t["name"] for t in told("ls", "--json", path)["tensors"]} if attrs else set()
+        whole = {"vocab", "embeddings"} <= names
         later = any(c > 9 for c in attrs.get("finalfusion.chunks", []))
         if not whole or later or attrs["finalfusion.vocab"] == "floret":
             continue
@@ -196,14 +197,18 @@ def check_fixtures(folder):
             assert "read only f32" in done.stderr.decode(), done.stderr
             continue
         assert done.returncode == 0, done.stderr
+        # of several matrices, which the document foresees, the package opens the first one if its
+        # norms follow, and refuses the others
+        grouped = "2/embeddings" in names
         try:
             e = load_finalfusion(str(real))
-        except (AssertionError, ValueError):
-            assert path.stem in REFUSED, path
+        except (AssertionError, ValueError, FinalfusionFormatError):
+            assert path.stem in REFUSED or grouped, path
             continue
         assert path.stem not in REFUSED, path
         assert e.vocab.words == words_of(path), path
-        shape = told("ls", "--json", path)["tensors"][-1 if e.norms is None else -2]["shape"]
+        shape = next(t["shape"] for t in told("ls", "--json", path)["tensors"]
+                     if t["name"] == "embeddings")
         assert list(e.storage.shape) == shape, (path, shape)
         if isinstance(e.storage, NdArray):
             assert np.array_equal(np.asarray(e.storage).ravel(), values(path, "embeddings")), path
