@@ -5,6 +5,7 @@
 #include "array.h"
 #include <stdlib.h>
 #include <string.h>
+#include <tenfold/build.h>
 #include <unistd.h>
 
 #define WINDOW      4096u /* strings */
@@ -134,19 +135,6 @@ static tnf_status each_string(const view *v, uint64_t from, uint64_t to, string_
     return status;
 }
 
-static tnf_status use_json(void *ctx, tnf_str s)
-{
-    json_str(ctx, s);
-    return TNF_OK;
-}
-
-static tnf_status use_line(void *ctx, tnf_str s)
-{
-    put_name(ctx, s);
-    putc_unlocked('\n', (FILE *)ctx);
-    return TNF_OK;
-}
-
 /* A text with a comma, a quote or a line end is quoted; quotes in it are doubled (RFC 4180). */
 void csv_cell(FILE *to, tnf_str s)
 {
@@ -169,30 +157,100 @@ void csv_cell(FILE *to, tnf_str s)
         putc_unlocked('"', to);
 }
 
-static tnf_status use_csv(void *ctx, tnf_str s)
+/* How strings are shown. Strings that are MessagePack are shown as JSON. */
+typedef struct string_show {
+    json *j; /* NULL: one line each, on `to` */
+    FILE *to;
+    bool csv, packed;
+    tnf_builder *builder; /* unpacks some values, and is replaced */
+    size_t unpacked;
+    tnf_error *error;
+} string_show;
+
+/* What is not one MessagePack value is shown as it is. */
+static bool unpack_string(string_show *v, tnf_value *out, tnf_str s)
 {
-    csv_cell(ctx, s);
-    putc_unlocked('\n', (FILE *)ctx);
+    *out = (tnf_value) { .kind = TNF_NULL };
+    if (v->unpacked++ % WINDOW == 0) {
+        tnf_builder_free(v->builder);
+        v->builder = NULL;
+    }
+    if (!v->builder && tnf_builder_new(&v->builder, NULL, NULL) != TNF_OK)
+        return false;
+    return s.n == 0 || tnf_builder_unpack(out, v->builder, s.p, s.n, NULL) == TNF_OK;
+}
+
+static void put_string(string_show *v, tnf_str s)
+{
+    if (v->j)
+        json_str(v->j, s);
+    else if (v->csv)
+        csv_cell(v->to, s);
+    else
+        put_name(v->to, s);
+}
+
+static tnf_status put_unpacked(string_show *v, const tnf_value *value)
+{
+    tnf_str text = { NULL, 0 };
+    char *memory = NULL;
+    json line = { v->csv ? open_memstream(&memory, &text.n) : v->to, false };
+    if (!line.to)
+        return cat_fail(v->error, TNF_ENOMEM, "out of memory");
+    json_value(v->j ? v->j : &line, value);
+    if (v->csv && fclose(line.to) != 0)
+        return cat_fail(v->error, TNF_ENOMEM, "out of memory");
+    text.p = memory;
+    if (v->csv)
+        csv_cell(v->to, text);
+    free(memory);
     return TNF_OK;
+}
+
+static tnf_status use_string(void *ctx, tnf_str s)
+{
+    string_show *v = ctx;
+    tnf_value value;
+    tnf_status status = TNF_OK;
+    if (v->packed && unpack_string(v, &value, s))
+        status = put_unpacked(v, &value);
+    else
+        put_string(v, s);
+    if (!v->j)
+        putc_unlocked('\n', v->to);
+    return status;
+}
+
+/* Shows the strings from..to of a view. */
+static tnf_status show_strings(string_show how, const view *v, uint64_t from, uint64_t to,
+                               tnf_error *error)
+{
+    const tnf_value *packed = tnf_value_get(v->object.attrs, "tenfold.msgpack");
+    how.packed = packed && packed->kind == TNF_BOOL && packed->as.b;
+    how.error = error;
+    tnf_status status = each_string(v, from, to, use_string, &how, error);
+    tnf_builder_free(how.builder);
+    return status;
 }
 
 tnf_status csv_strings(FILE *to, const view *v, tnf_error *error)
 {
-    return each_string(v, 0, v->elements, use_csv, to, error);
+    return show_strings((string_show) { .to = to, .csv = true }, v, 0, v->elements, error);
 }
 
 tnf_status json_strings(json *j, const view *v, tnf_error *error)
 {
-    return each_string(v, 0, v->elements, use_json, j, error);
+    return show_strings((string_show) { .j = j, .to = j->to }, v, 0, v->elements, error);
 }
 
 tnf_status put_strings(FILE *to, const view *v, bool all, tnf_error *error)
 {
+    const string_show lines = { .to = to };
     if (all || v->elements <= LINES_SHOWN)
-        return each_string(v, 0, v->elements, use_line, to, error);
-    tnf_status status = each_string(v, 0, LINES_EDGE, use_line, to, error);
+        return show_strings(lines, v, 0, v->elements, error);
+    tnf_status status = show_strings(lines, v, 0, LINES_EDGE, error);
     fputs("...\n", to);
     if (status == TNF_OK)
-        status = each_string(v, v->elements - LINES_EDGE, v->elements, use_line, to, error);
+        status = show_strings(lines, v, v->elements - LINES_EDGE, v->elements, error);
     return status;
 }
