@@ -68,11 +68,6 @@ DECODER(decode_u8, 1, *p)
 DECODER(decode_bool, 1, *p != 0)
 DECODER(decode_i128, 16, tnf_i128_to_f64(tnf_le128(p)))
 DECODER(decode_u128, 16, tnf_u128_to_f64(tnf_le128(p)))
-DECODER(decode_f8_e4m3fn, 1, tnf_f8_e4m3fn_to_f32(*p))
-DECODER(decode_f8_e5m2, 1, tnf_f8_e5m2_to_f32(*p))
-DECODER(decode_f8_e4m3fnuz, 1, tnf_f8_e4m3fnuz_to_f32(*p))
-DECODER(decode_f8_e5m2fnuz, 1, tnf_f8_e5m2fnuz_to_f32(*p))
-DECODER(decode_f8_e8m0, 1, tnf_f8_e8m0_to_f32(*p))
 
 /* Integers of whole bytes have at most 16 of them; the double of a smaller one is exact. */
 static tnf_u128 integer_at(const tnf_type *type, const uint8_t *packed, size_t i, double x)
@@ -105,60 +100,75 @@ static uint8_t packed_at(const uint8_t *packed, size_t i, unsigned bits)
     return (uint8_t)(shift + bits > 8 ? low | (unsigned)p[1] << (8 - shift) : low);
 }
 
-#define PACKED_DECODER(name, bits, expression)                                                     \
-    static void name(const uint8_t *packed, size_t first, size_t n, double *out)                   \
-    {                                                                                              \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            uint8_t b = packed_at(packed, first + i, bits);                                        \
-            out[i] = (double)(expression);                                                         \
-        }                                                                                          \
-    }
+static float value_of_i4(uint8_t b)
+{
+    return (float)((int)((b & 15u) ^ 8u) - 8);
+}
 
-PACKED_DECODER(decode_f6_e2m3, 6, tnf_f6_e2m3_to_f32(b))
-PACKED_DECODER(decode_f6_e3m2, 6, tnf_f6_e3m2_to_f32(b))
-PACKED_DECODER(decode_f4_e2m1, 4, tnf_f4_e2m1_to_f32(b))
-PACKED_DECODER(decode_i4, 4, (int)((b & 15u) ^ 8u) - 8)
-PACKED_DECODER(decode_u4, 4, b & 15)
-PACKED_DECODER(decode_i2, 2, (int)((b & 3u) ^ 2u) - 2)
-PACKED_DECODER(decode_u2, 2, b & 3)
-PACKED_DECODER(decode_bit, 1, b & 1)
+static float value_of_u4(uint8_t b)
+{
+    return (float)(b & 15u);
+}
+
+static float value_of_i2(uint8_t b)
+{
+    return (float)((int)((b & 3u) ^ 2u) - 2);
+}
+
+static float value_of_u2(uint8_t b)
+{
+    return (float)(b & 3u);
+}
+
+static float value_of_bit(uint8_t b)
+{
+    return (float)(b & 1u);
+}
 
 typedef struct known_type {
     tnf_type type;
-    decoder *decode;
+    union {
+        decoder *decode;
+        float (*value)(uint8_t bits); /* of one element, if is_small() */
+    } as;
 } known_type;
 
+static bool is_small(const tnf_type *type)
+{
+    return type->bits < 8 || (type->bits == 8 && type->number == TNF_NUMBER_FLOAT);
+}
+
 static const known_type known[] = {
-    [TNF_F64] = { { "f64", TNF_F64, TNF_NUMBER_FLOAT, 64 }, decode_f64 },
-    [TNF_F32] = { { "f32", TNF_F32, TNF_NUMBER_FLOAT, 32 }, decode_f32 },
-    [TNF_F16] = { { "f16", TNF_F16, TNF_NUMBER_FLOAT, 16 }, decode_f16 },
-    [TNF_BF16] = { { "bf16", TNF_BF16, TNF_NUMBER_FLOAT, 16 }, decode_bf16 },
-    [TNF_I64] = { { "i64", TNF_I64, TNF_NUMBER_INT, 64 }, decode_i64 },
-    [TNF_I32] = { { "i32", TNF_I32, TNF_NUMBER_INT, 32 }, decode_i32 },
-    [TNF_I16] = { { "i16", TNF_I16, TNF_NUMBER_INT, 16 }, decode_i16 },
-    [TNF_I8] = { { "i8", TNF_I8, TNF_NUMBER_INT, 8 }, decode_i8 },
-    [TNF_U64] = { { "u64", TNF_U64, TNF_NUMBER_UINT, 64 }, decode_u64 },
-    [TNF_U32] = { { "u32", TNF_U32, TNF_NUMBER_UINT, 32 }, decode_u32 },
-    [TNF_U16] = { { "u16", TNF_U16, TNF_NUMBER_UINT, 16 }, decode_u16 },
-    [TNF_U8] = { { "u8", TNF_U8, TNF_NUMBER_UINT, 8 }, decode_u8 },
-    { { "bool", TNF_U8, TNF_NUMBER_BOOL, 8 }, decode_bool },
-    { { "bit", TNF_U8, TNF_NUMBER_UINT, 1 }, decode_bit },
-    { { "f8_e4m3fn", TNF_U8, TNF_NUMBER_FLOAT, 8 }, decode_f8_e4m3fn },
-    { { "f8_e5m2", TNF_U8, TNF_NUMBER_FLOAT, 8 }, decode_f8_e5m2 },
-    { { "f8_e4m3fnuz", TNF_U8, TNF_NUMBER_FLOAT, 8 }, decode_f8_e4m3fnuz },
-    { { "f8_e5m2fnuz", TNF_U8, TNF_NUMBER_FLOAT, 8 }, decode_f8_e5m2fnuz },
-    { { "f8_e8m0", TNF_U8, TNF_NUMBER_FLOAT, 8 }, decode_f8_e8m0 },
-    { { "f6_e2m3", TNF_U8, TNF_NUMBER_FLOAT, 6 }, decode_f6_e2m3 },
-    { { "f6_e3m2", TNF_U8, TNF_NUMBER_FLOAT, 6 }, decode_f6_e3m2 },
-    { { "f4_e2m1", TNF_U8, TNF_NUMBER_FLOAT, 4 }, decode_f4_e2m1 },
-    { { "i4", TNF_U8, TNF_NUMBER_INT, 4 }, decode_i4 },
-    { { "u4", TNF_U8, TNF_NUMBER_UINT, 4 }, decode_u4 },
-    { { "i2", TNF_U8, TNF_NUMBER_INT, 2 }, decode_i2 },
-    { { "u2", TNF_U8, TNF_NUMBER_UINT, 2 }, decode_u2 },
-    { { "i128", TNF_U64, TNF_NUMBER_INT, 128 }, decode_i128 },
-    { { "u128", TNF_U64, TNF_NUMBER_UINT, 128 }, decode_u128 },
-    { { "c64", TNF_F32, TNF_NUMBER_COMPLEX, 64 }, decode_c64 },
-    { { "c128", TNF_F64, TNF_NUMBER_COMPLEX, 128 }, decode_c128 },
+    [TNF_F64] = { { "f64", TNF_F64, TNF_NUMBER_FLOAT, 64 }, { decode_f64 } },
+    [TNF_F32] = { { "f32", TNF_F32, TNF_NUMBER_FLOAT, 32 }, { decode_f32 } },
+    [TNF_F16] = { { "f16", TNF_F16, TNF_NUMBER_FLOAT, 16 }, { decode_f16 } },
+    [TNF_BF16] = { { "bf16", TNF_BF16, TNF_NUMBER_FLOAT, 16 }, { decode_bf16 } },
+    [TNF_I64] = { { "i64", TNF_I64, TNF_NUMBER_INT, 64 }, { decode_i64 } },
+    [TNF_I32] = { { "i32", TNF_I32, TNF_NUMBER_INT, 32 }, { decode_i32 } },
+    [TNF_I16] = { { "i16", TNF_I16, TNF_NUMBER_INT, 16 }, { decode_i16 } },
+    [TNF_I8] = { { "i8", TNF_I8, TNF_NUMBER_INT, 8 }, { decode_i8 } },
+    [TNF_U64] = { { "u64", TNF_U64, TNF_NUMBER_UINT, 64 }, { decode_u64 } },
+    [TNF_U32] = { { "u32", TNF_U32, TNF_NUMBER_UINT, 32 }, { decode_u32 } },
+    [TNF_U16] = { { "u16", TNF_U16, TNF_NUMBER_UINT, 16 }, { decode_u16 } },
+    [TNF_U8] = { { "u8", TNF_U8, TNF_NUMBER_UINT, 8 }, { decode_u8 } },
+    { { "bool", TNF_U8, TNF_NUMBER_BOOL, 8 }, { decode_bool } },
+    { { "bit", TNF_U8, TNF_NUMBER_UINT, 1 }, { .value = value_of_bit } },
+    { { "f8_e4m3fn", TNF_U8, TNF_NUMBER_FLOAT, 8 }, { .value = tnf_f8_e4m3fn_to_f32 } },
+    { { "f8_e5m2", TNF_U8, TNF_NUMBER_FLOAT, 8 }, { .value = tnf_f8_e5m2_to_f32 } },
+    { { "f8_e4m3fnuz", TNF_U8, TNF_NUMBER_FLOAT, 8 }, { .value = tnf_f8_e4m3fnuz_to_f32 } },
+    { { "f8_e5m2fnuz", TNF_U8, TNF_NUMBER_FLOAT, 8 }, { .value = tnf_f8_e5m2fnuz_to_f32 } },
+    { { "f8_e8m0", TNF_U8, TNF_NUMBER_FLOAT, 8 }, { .value = tnf_f8_e8m0_to_f32 } },
+    { { "f6_e2m3", TNF_U8, TNF_NUMBER_FLOAT, 6 }, { .value = tnf_f6_e2m3_to_f32 } },
+    { { "f6_e3m2", TNF_U8, TNF_NUMBER_FLOAT, 6 }, { .value = tnf_f6_e3m2_to_f32 } },
+    { { "f4_e2m1", TNF_U8, TNF_NUMBER_FLOAT, 4 }, { .value = tnf_f4_e2m1_to_f32 } },
+    { { "i4", TNF_U8, TNF_NUMBER_INT, 4 }, { .value = value_of_i4 } },
+    { { "u4", TNF_U8, TNF_NUMBER_UINT, 4 }, { .value = value_of_u4 } },
+    { { "i2", TNF_U8, TNF_NUMBER_INT, 2 }, { .value = value_of_i2 } },
+    { { "u2", TNF_U8, TNF_NUMBER_UINT, 2 }, { .value = value_of_u2 } },
+    { { "i128", TNF_U64, TNF_NUMBER_INT, 128 }, { decode_i128 } },
+    { { "u128", TNF_U64, TNF_NUMBER_UINT, 128 }, { decode_u128 } },
+    { { "c64", TNF_F32, TNF_NUMBER_COMPLEX, 64 }, { decode_c64 } },
+    { { "c128", TNF_F64, TNF_NUMBER_COMPLEX, 128 }, { decode_c128 } },
 };
 
 enum { KNOWN = sizeof known / sizeof known[0] };
@@ -186,6 +196,15 @@ const tnf_type *tnf_type_named(const char *id)
     return id ? tnf_type_find(id, strlen(id)) : NULL;
 }
 
+static void decode_type(const known_type *k, const uint8_t *packed, size_t first, size_t n,
+                        double *out)
+{
+    if (!is_small(&k->type))
+        k->as.decode(packed, first, n, out);
+    for (size_t i = 0; i < n && is_small(&k->type); i++)
+        out[i] = (double)k->as.value(packed_at(packed, first + i, k->type.bits));
+}
+
 bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size_t first, size_t n)
 {
     for (size_t i = 0; i < KNOWN; i++)
@@ -194,7 +213,7 @@ bool tnf_type_decode(double *out, const tnf_type *type, const void *packed, size
                 return false;
             if (n > 0) { /* for n = 0 the pointer may be NULL */
                 uint32_t mode = tnf_enter_ieee();
-                known[i].decode(packed, first, n, out);
+                decode_type(&known[i], packed, first, n, out);
                 tnf_leave_ieee(mode);
             }
             return true;
