@@ -85,6 +85,8 @@ typedef struct tnf_fit {
     const char *extension;        /* of the path to write, in lower case; "" if none */
 } tnf_fit;
 
+#define TNF_ANY_RANK UINT32_MAX
+
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
 typedef struct tnf_can {
     const char *types, *layouts;
@@ -117,11 +119,10 @@ typedef struct tnf_can {
     const char *reserved; /* names that no tensor can have */
     /* The order in which a reader returns its tensors, as for tnf_sorted(). NULL: as written. */
     int (*sorts)(const tnf_object *a, const tnf_object *b);
-    tnf_holds attrs;   /* where file attributes go that have no native place */
-    uint32_t max_rank; /* tensors of a higher rank: the first dimensions are merged. 0: no limit */
-    /* Its specification allows any rank: it is read without the default limit on the rank. Other
-     * formats get no tensors beyond that limit, since readers would refuse the file. */
-    bool any_rank;
+    tnf_holds attrs; /* where file attributes go that have no native place */
+    /* Tensors of a higher rank: the first dimensions are merged. 0: no limit but the default one
+     * on reading. TNF_ANY_RANK: not even that, since the specification allows any rank. */
+    uint32_t max_rank;
     /* TYPED: does this attribute of the file (`of` is NULL) or of a tensor come back unchanged?
      * NULL: everything that TNF_HOLDS_TYPED promises does. */
     bool (*holds_attr)(const tnf_member *attr, const tnf_object *of);

@@ -157,7 +157,8 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
 {
     tnf_arena scratch;
     if (!f->options.limits.rank)
-        f->options.limits.rank = f->format->can.any_rank ? UINT32_MAX : TNF_DEFAULT_RANK;
+        f->options.limits.rank = f->format->can.max_rank == TNF_ANY_RANK ? TNF_ANY_RANK
+                                                                         : TNF_DEFAULT_RANK;
     tnf_arena_init(&scratch, &f->alloc, f->options.limits.memory);
     f->reader = (tnf_reader) {
         .arena = &f->arena,

@@ -118,7 +118,7 @@ static const char *why_not(struct planning *l, const tnf_object *o)
     }
     if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)
         return "the format stores tensors only row by row";
-    if (o->rank > TNF_DEFAULT_RANK && !can->any_rank)
+    if (o->rank > TNF_DEFAULT_RANK && can->max_rank != TNF_ANY_RANK)
         return "it has more than 64 dimensions, which readers of the format refuse";
     if (tnf_str_listed(o->name, can->reserved))
         return "the format has another use for that name";

@@ -48,7 +48,7 @@ const tnf_format tnf_format_vs = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "bit u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64",
              .layouts = "dense strings/1",
-             .any_rank = true,
+             .max_rank = TNF_ANY_RANK,
              .extras = true,
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = "vs.dims vs.resolution vs.pack vs.paging vs.attributes "
