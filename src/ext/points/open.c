@@ -78,6 +78,7 @@ static tnf_status describe_file(tnf_points *p, tnf_error *e)
         return TNF_OK;
     tnf_msgpack_init(&r, m->attributes.p, m->attributes.n, m->attributes_at, &p->arena,
                      TNF_VS_DEPTH, e);
+    r.no_widths = true;
     if (!tnf_msgpack_value(&r, &p->attributes))
         return r.status;
     p->space.attributes = &p->attributes;
