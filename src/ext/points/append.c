@@ -130,8 +130,7 @@ static tnf_status put_point(struct append *a, const tnf_point *point, tnf_error 
     TNF_TRY(app_of(a, point, &app, e));
     TNF_TRY(vector_of(a, point, &vector, &code, e));
     uint8_t option = app.n && a->p->options.pack_app ? TNF_VS_APP_SNAPPY : TNF_VS_RAW;
-    TNF_TRY(tnf_vs_put_point(&a->b, option, app, code, vector.n, 0,
-                             a->p->options.varint_msb, e));
+    TNF_TRY(tnf_vs_put_point(&a->b, option, app, code, vector.n, 0, a->p->options.varint_msb, e));
     tnf_buf_put(&a->b, vector.p, vector.n);
     TNF_TRY(tnf_buf_status(&a->b, "the batch", e));
     clear_spare_bits(a);

@@ -119,7 +119,7 @@ static tnf_status judge_group(const char **why, ff_plan *p, const tnf_fit *fit, 
         *why = "the vocabulary that finalfusion.vocab names is missing or incomplete";
     if (!*why && (p->ngrams || p->index) && p->kind != FF_EXPLICIT)
         *why = "only an explicit vocabulary has n-grams, with finalfusion.min_n and .max_n";
-    if (!*why && p->index && p->index->shape[0] != p->ngrams->shape[0])
+    if (!*why && p->index && (!p->ngrams || p->index->shape[0] != p->ngrams->shape[0]))
         *why = "the number of indices differs from that of the n-grams";
     const tnf_object *lists[] = { p->vocab, p->ngrams };
     for (unsigned i = 0; i < 2 && !*why; i++) {
