@@ -150,7 +150,10 @@ static const char *why_no_matrix(const tnf_object *o)
     if (dense_of(o, TNF_F32, 2))
         return o->shape[0] > INT64_MAX || o->shape[1] > INT32_MAX ? "it is too large" : NULL;
     if (o->layout == &tnf_layout_dense)
-        return "fastText's matrices have two dimensions and are of f32: --dtype f32 casts them";
+        return o->parts[0].type->number == TNF_NUMBER_FLOAT
+                   ? "fastText's matrices have two dimensions and are of f32: --dtype f32 casts "
+                     "them"
+                   : "fastText's matrices have two dimensions and are of f32";
     if (strcmp(o->layout->id, "pq/1") != 0)
         return "fastText's matrices are dense or quantized";
     const tnf_part *codes = tnf_object_part(o, "codes");

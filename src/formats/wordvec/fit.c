@@ -7,8 +7,11 @@ static const char *why_no_matrix(const tnf_object *o)
 {
     if (o->layout != &tnf_layout_dense || o->rank != 2)
         return "vectors must be a dense matrix";
-    return o->parts[0].type == tnf_type_of(TNF_F32) ? NULL
-                                                    : "numbers must be f32: --dtype f32 casts them";
+    if (o->parts[0].type == tnf_type_of(TNF_F32))
+        return NULL;
+    return o->parts[0].type->number == TNF_NUMBER_FLOAT
+               ? "numbers must be f32: --dtype f32 casts them"
+               : "numbers must be f32";
 }
 
 static const char *why_not(const tnf_object *o)
