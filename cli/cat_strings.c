@@ -225,7 +225,7 @@ static tnf_status use_string(void *ctx, tnf_str s)
 static tnf_status show_strings(string_show how, const view *v, uint64_t from, uint64_t to,
                                tnf_error *error)
 {
-    const tnf_value *packed = tnf_value_get(v->object.attrs, "tenfold.msgpack");
+    const tnf_value *packed = tnf_value_get(v->object.attrs, "tenfold.messagepack");
     how.packed = packed && packed->kind == TNF_BOOL && packed->as.b;
     how.error = error;
     tnf_status status = each_string(v, from, to, use_string, &how, error);

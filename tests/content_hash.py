@@ -113,7 +113,7 @@ def content_hash(tensors, attrs, extras):
     for name, digest, own in sorted(tensors, key=lambda t: t[0].encode()):
         pieces += [text(name), digest, attributes(own)]
     pieces += [attributes(attrs), number(len(extras))]
-    for key, data in sorted(extras):
+    for key, data in sorted(extras, key=lambda extra: extra[0].encode()):  # equal keys: as in the file
         pieces += [text(key), text(data)]
     return sha(*pieces)
 

@@ -126,7 +126,7 @@ static void test_advice(void **state)
     s = plan_types("gptrs-archive", (const char *[]) { "f64", NULL }, "f32");
     assert_int_equal(s.fate, TNF_NATIVE);
     s = plan_types("gptrs-archive", (const char *[]) { "i64", NULL }, NULL);
-    assert_string_equal(s.reason, "the format has no such type");
+    assert_string_equal(s.reason, "the format has no type i64");
 }
 
 int main(void)

@@ -254,7 +254,7 @@ static void texts_are_strings(void **state)
     tnf_builder *b;
     struct bytes out = { NULL, 0 };
     static const uint64_t rows = 2, up[] = { 0, 2, 2 }, down[] = { 0, 2, 1 };
-    static const tnf_member json = { { "tenfold.msgpack", 15 },
+    static const tnf_member json = { { "tenfold.messagepack", 19 },
                                      { .kind = TNF_BOOL, .as.b = true } };
     static const tnf_value attrs = { .kind = TNF_MAP, .n = 1, .as.members = &json };
     tnf_object o = { .name = { "points", 6 }, .shape = &rows };

@@ -29,7 +29,7 @@
 
 /* Attributes. */
 #define VS_OPTIONS "vs.options"      /* of a tensor: the option byte of each row, or that of all */
-#define VS_JSON    "tenfold.msgpack" /* of `points`: true if the strings are MessagePack */
+#define VS_JSON    "tenfold.messagepack" /* of `points`: true if the strings are MessagePack */
 
 /* A list of numbers in pieces of fixed size, so growing it moves no numbers. */
 #define VS_PIECE   256u

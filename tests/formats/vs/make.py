@@ -266,7 +266,7 @@ def good_texts(name, word, dims, rows, body, apps=None, options=None, blanks=0):
         "attrs": {"vs.points": len(rows), "vs.blanks": blanks, "vs.dims": dims, "vs.resolution": word},
         "tensors": [{"name": "points", "dtype": "u8", "shape": [len(rows)] + dims, "layout": "strings/1",
                      "nbytes": 8 * (n + 1) + sum(len(t) for row in rows for t in row),
-                     "attrs": {**(options or {}), **({"tenfold.msgpack": True} if word == "json" else {})}},
+                     "attrs": {**(options or {}), **({"tenfold.messagepack": True} if word == "json" else {})}},
                     {"name": "appdata", "dtype": "u8", "shape": [len(rows)], "layout": "strings/1",
                      "nbytes": 8 * (len(rows) + 1) + sum(map(len, apps)), "attrs": {}}]}
 
