@@ -3,6 +3,7 @@
 #ifndef TEST_PARAMS_FILES_H
 #define TEST_PARAMS_FILES_H
 
+#include "../support/memory.h"
 #include "gptrs_files.h"
 #include <tenfold/params.h>
 

@@ -491,24 +491,6 @@ static void test_wrong_options(void **state)
 
 /* ------------------------------------------------------------------ memory */
 
-struct faulty {
-    int left; /* allocations until one fails */
-    size_t now;
-};
-
-static void *allocate_or_fail(void *ctx, void *p, size_t old_size, size_t new_size)
-{
-    struct faulty *f = ctx;
-    if (new_size > 0 && f->left-- == 0)
-        return NULL;
-    f->now += new_size - old_size;
-    if (new_size == 0) {
-        free(p);
-        return NULL;
-    }
-    return realloc(p, new_size);
-}
-
 static tnf_status use_forms(tnf_params *params, struct maker *m, tnf_error *e)
 {
     static const char *const names[] = { "a", "b", "d", "a" };
@@ -533,24 +515,24 @@ static void test_every_allocation_fails_once(void **state)
     begin_params(&x, (tnf_params_options) { 0 });
     int n = 0;
     for (bool done = false; !done; n++) {
-        struct faulty f = { n, 0 };
+        struct memory_log f = { .fail_at = (uint64_t)n + 1, .fail_once = true };
         struct maker m = { .size = 20 };
         tnf_params_options o = { .size = sizeof o,
                                  .budget = 100,
-                                 .allocator = { allocate_or_fail, &f } };
+                                 .allocator = memory_allocator(&f) };
         tnf_params *params;
         tnf_error e = { 0 };
         tnf_status s = tnf_params_new(&params, x.file, &o, &e);
         if (s == TNF_OK) {
             s = use_forms(params, &m, &e);
             done = s == TNF_OK;
-            f.left = -1; /* the source still works */
+            f.fail_at = 0; /* the source still works */
             assert_int_equal(use_forms(params, &m, &e), TNF_OK);
             assert_int_equal(stats_of(params).derived_in_use, 0);
         }
         assert_true(s == TNF_OK || s == TNF_ENOMEM);
         tnf_params_free(params);
-        assert_int_equal(f.now, 0);
+        assert_int_equal(f.live + f.wrong_sizes, 0);
         assert_int_equal(m.calls, m.drops);
     }
     assert_true(n > 8);

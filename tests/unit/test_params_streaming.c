@@ -256,24 +256,6 @@ static void test_checkpoint(void **state)
 
 /* ------------------------------------------------------------------ memory */
 
-struct faulty {
-    int left; /* allocations until one fails */
-    size_t now;
-};
-
-static void *allocate_or_fail(void *ctx, void *p, size_t old_size, size_t new_size)
-{
-    struct faulty *f = ctx;
-    if (new_size > 0 && f->left-- == 0)
-        return NULL;
-    f->now += new_size - old_size;
-    if (new_size == 0) {
-        free(p);
-        return NULL;
-    }
-    return realloc(p, new_size);
-}
-
 static void test_every_allocation_fails_once(void **state)
 {
     (void)state;
@@ -281,11 +263,11 @@ static void test_every_allocation_fails_once(void **state)
     tnf_status status = TNF_ENOMEM;
     int n = 0;
     for (; status == TNF_ENOMEM; n++) {
-        struct faulty f = { n, 0 };
-        tnf_params_options o = { .size = sizeof o, .allocator = { allocate_or_fail, &f } };
+        struct memory_log f = { .fail_at = (uint64_t)n + 1, .fail_once = true };
+        tnf_params_options o = { .size = sizeof o, .allocator = memory_allocator(&f) };
         tnf_error e;
         status = read_config(&o, config, &e);
-        assert_int_equal(f.now, 0);
+        assert_int_equal(f.live + f.wrong_sizes, 0);
         assert_int_equal(o.budget, status == TNF_OK ? 5 : 0);
     }
     assert_int_equal(status, TNF_OK);

@@ -450,24 +450,6 @@ static void test_ahead_fails(void **state)
 
 /* ------------------------------------------------------------------- memory */
 
-struct faulty {
-    int left; /* allocations until one fails */
-    size_t now;
-};
-
-static void *allocate_or_fail(void *ctx, void *p, size_t old_size, size_t new_size)
-{
-    struct faulty *f = ctx;
-    if (new_size > 0 && f->left-- == 0)
-        return NULL;
-    f->now += new_size - old_size;
-    if (new_size == 0) {
-        free(p);
-        return NULL;
-    }
-    return realloc(p, new_size);
-}
-
 static void test_every_allocation_fails_once(void **state)
 {
     (void)state;
@@ -475,11 +457,11 @@ static void test_every_allocation_fails_once(void **state)
     begin_params(&x, (tnf_params_options) { 0 });
     int n = 0;
     for (bool done = false; !done; n++) {
-        struct faulty f = { n, 0 };
+        struct memory_log f = { .fail_at = (uint64_t)n + 1, .fail_once = true };
         tnf_params_options o = { .size = sizeof o,
                                  .budget = 100,
                                  .prefetch_prefix = "a",
-                                 .allocator = { allocate_or_fail, &f } };
+                                 .allocator = memory_allocator(&f) };
         tnf_params *params;
         const tnf_param *p = NULL;
         tnf_error e = { 0 };
@@ -490,7 +472,7 @@ static void test_every_allocation_fails_once(void **state)
         }
         assert_true(s == TNF_OK || s == TNF_ENOMEM);
         tnf_params_free(params);
-        assert_int_equal(f.now, 0);
+        assert_int_equal(f.live + f.wrong_sizes, 0);
     }
     assert_true(n > 4);
     end_params(&x);
