@@ -126,7 +126,7 @@ static void integers_of_16_bytes(void **state)
     compare_data(&t, "i128", b, "f64", f, 4, how);
     assert_int_equal(t.values[0].different, 2); /* by 1 each */
     assert_true(t.values[0].max_abs == 1);
-    compare_data(&t, "u128", a + 32, "u64", a + 32, 1, how);
+    compare_data(&t, "u128", a + 32, "u64", &x[4], 1, how); /* 7 */
     assert_int_equal(t.n, 0);
 }
 
