@@ -281,8 +281,8 @@ static bool all_equal(const tnf_buf *b)
     return b->n > 0 && memcmp(b->p, b->p + 1, b->n - 1) == 0;
 }
 
-/* {"vs.options": bytes, "tenfold.messagepack": true}: a number of options if all are the same, none if
- * all are 0; the second if requested. Without members *out is NULL. */
+/* {"vs.options": bytes, "tenfold.messagepack": true}: a number of options if all are the same, none
+ * if all are 0; the second if requested. Without members *out is NULL. */
 static tnf_status attrs_of_tensor(struct walk *w, const tnf_buf *b, bool json,
                                   const tnf_value **out, tnf_error *e)
 {

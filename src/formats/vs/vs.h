@@ -28,7 +28,7 @@
 #define VS_BLOCKS  "vs.blocks"
 
 /* Attributes. */
-#define VS_OPTIONS "vs.options"      /* of a tensor: the option byte of each row, or that of all */
+#define VS_OPTIONS "vs.options" /* of a tensor: the option byte of each row, or that of all */
 #define VS_JSON    "tenfold.messagepack" /* of `points`: true if the strings are MessagePack */
 
 /* A list of numbers in pieces of fixed size, so growing it moves no numbers. */
