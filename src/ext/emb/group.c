@@ -17,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MATRIX "embeddings"
+#define MATRIX      "embeddings"
+#define MOST_GROUPS 999999999u /* more than a file can have */
 
 /* Attributes of a vocabulary. */
 static const char *const vocab_keys[] = {
@@ -40,16 +41,14 @@ static const tnf_object *find_member(const tnf_file *file, uint32_t group, const
 /* The number before "/embeddings"; 0 if the name is another one, or the file has no such group. */
 static uint32_t find_group(const tnf_file *file, tnf_str name)
 {
-    uint32_t group = 0;
-    size_t i = 0;
-    for (; i < name.n && i < 9 && name.p[i] >= '0' && name.p[i] <= '9'; i++)
-        group = group * 10 + (uint32_t)(name.p[i] - '0');
-    const tnf_str rest = { name.p + i, name.n - i };
-    if (i == 0 || name.p[0] == '0' || !tnf_str_is(rest, "/" MATRIX))
+    const char *p = name.p, *stop = p + name.n;
+    uint64_t group = name.n ? tnf_take_digits(&p, stop) : 0;
+    const tnf_str rest = { p, (size_t)(stop - p) };
+    if (group == 0 || group > MOST_GROUPS || name.p[0] == '0' || !tnf_str_is(rest, "/" MATRIX))
         return 0;
     if (group == 1) /* the first group has no number; here it has one, to be chosen alone */
         return find_member(file, 2, MATRIX) && find_member(file, 1, MATRIX) ? 1 : 0;
-    return tnf_find_n(file, name.p, name.n) ? group : 0;
+    return tnf_find_n(file, name.p, name.n) ? (uint32_t)group : 0;
 }
 
 /* Attributes of the vocabulary of a group: of the file, or of the group's matrix. */

@@ -24,18 +24,18 @@ tnf_str tnf_ff_name(char room[FF_NAME_BYTES], uint32_t group, const char *name)
     return (tnf_str) { room, (size_t)n };
 }
 
+#define FF_MAX_GROUP 999999999u /* more than a file can have */
+
 /* Parses a number of 2 and more at the beginning, which `end` follows. Returns 1 if there is none:
  * then the text does not change. */
 static uint32_t take_number(tnf_str *text, char end)
 {
-    uint32_t number = 0;
-    size_t i = 0;
-    for (; i < text->n && i < 9 && text->p[i] >= '0' && text->p[i] <= '9'; i++)
-        number = number * 10 + (uint32_t)(text->p[i] - '0');
-    if (i == 0 || i == text->n || text->p[i] != end || text->p[0] == '0' || number < 2)
+    const char *p = text->p, *stop = p + text->n;
+    uint64_t number = text->n ? tnf_take_digits(&p, stop) : 0;
+    if (p == stop || *p != end || text->p[0] == '0' || number < 2 || number > FF_MAX_GROUP)
         return 1;
-    *text = (tnf_str) { text->p + i + 1, text->n - i - 1 };
-    return number;
+    *text = (tnf_str) { p + 1, (size_t)(stop - p) - 1 };
+    return (uint32_t)number;
 }
 
 uint32_t tnf_ff_group_of(tnf_str *name)
