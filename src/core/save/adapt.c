@@ -308,17 +308,23 @@ static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf
     return change.what ? fit_whole(s, &change, from, e) : add_changed(s, o, &change, from, e);
 }
 
+const char *tnf_no_type(struct tnf_save *s, const tnf_type *type, const char *more)
+{
+    char text[300];
+    snprintf(text, sizeof text, "the format has no type %s%s", TNF_TYPE_TEXT(type), more);
+    const char *why = tnf_arena_str(&s->arena, text, strlen(text));
+    return why ? why : "the format has no such type";
+}
+
 const char *tnf_adapt_reason(struct tnf_save *s, const tnf_adaptation *change,
                              const tnf_object *now)
 {
     if (change->what & TNF_ADAPT_PARTS)
         return "its parts become tensors of their own";
     if (change->what & TNF_ADAPT_TYPE) {
-        char text[200];
-        snprintf(text, sizeof text, "the format has no type %s: kept as %s",
-                 TNF_TYPE_TEXT(change->of->parts->type), now->parts->type->id);
-        const char *why = tnf_arena_str(&s->arena, text, strlen(text));
-        return why ? why : "the format has no such type: kept as another one";
+        char more[100];
+        snprintf(more, sizeof more, ": kept as %s", now->parts->type->id);
+        return tnf_no_type(s, change->of->parts->type, more);
     }
     if (change->what & TNF_ADAPT_SHAPE)
         return change->of->rank ? "its first dimensions become one"

@@ -95,15 +95,6 @@ static tnf_status keep_held_attrs(struct planning *l, tnf_object *o, tnf_error *
 
 /* ------------------------------------------------------------------ judge */
 
-/* Says that the format lacks a type; `more` follows, or "". */
-static const char *no_type(struct planning *l, const tnf_type *type, const char *more)
-{
-    char text[300];
-    snprintf(text, sizeof text, "the format has no type %s%s", TNF_TYPE_TEXT(type), more);
-    const char *why = tnf_arena_str(&l->save->arena, text, strlen(text));
-    return why ? why : "the format has no such type";
-}
-
 /* Why the format cannot hold the tensor at all, or NULL. */
 static const char *why_not(struct planning *l, const tnf_object *o)
 {
@@ -112,7 +103,7 @@ static const char *why_not(struct planning *l, const tnf_object *o)
         return "the format has no such layout";
     for (uint16_t i = 0; i < o->nparts; i++) {
         if (!o->layout->block_bytes && !tnf_list_has(can->types, o->parts[i].type->id))
-            return no_type(l, o->parts[i].type, "");
+            return tnf_no_type(l->save, o->parts[i].type, "");
         if (o->parts[i].flags & TNF_PART_UNREADABLE && !(can->bare && can->bare(o)))
             return "its bytes cannot be read";
     }
@@ -312,7 +303,7 @@ static const char *changed_why(struct planning *l, const tnf_adaptation *change,
         change->what & TNF_ADAPT_PARTS)
         return found->why;
     snprintf(more, sizeof more, ", and does not take it as %s: %s", o->parts->type->id, found->why);
-    return no_type(l, change->of->parts->type, more);
+    return tnf_no_type(l->save, change->of->parts->type, more);
 }
 
 static bool all_kept(const tnf_verdict *found, uint16_t n)

@@ -91,6 +91,8 @@ void tnf_unit_rows_end(struct tnf_save *save);
 /* adapt.c: *out becomes `from`, or save->fitted if a tensor had to change. */
 tnf_status tnf_adapt_tensors(struct tnf_save *save, const tnf_catalog *from,
                              const tnf_catalog **out, tnf_error *e);
+/* Says that the format lacks a type; `more` follows, or "". */
+const char *tnf_no_type(struct tnf_save *save, const tnf_type *type, const char *more);
 /* The reason for the plan; "" if nothing was changed. `now` is the first tensor that it became. */
 const char *tnf_adapt_reason(struct tnf_save *save, const tnf_adaptation *change,
                              const tnf_object *now);
