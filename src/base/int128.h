@@ -32,6 +32,12 @@ static inline bool tnf_u128_less(tnf_u128 a, tnf_u128 b)
     return a.high != b.high ? a.high < b.high : a.low < b.low;
 }
 
+/* An integer of 64 bits, with its sign. */
+static inline tnf_u128 tnf_u128_of_64(uint64_t low, bool is_signed)
+{
+    return (tnf_u128) { low, is_signed && low >> 63 ? UINT64_MAX : 0 };
+}
+
 /* Sums and differences are modulo 2^128. */
 static inline tnf_u128 tnf_u128_sum(tnf_u128 a, tnf_u128 b)
 {

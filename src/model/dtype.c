@@ -72,13 +72,10 @@ DECODER(decode_u128, 16, tnf_u128_to_f64(tnf_le128(p)))
 /* Integers of whole bytes have at most 16 of them; the double of a smaller one is exact. */
 static tnf_u128 integer_at(const tnf_type *type, const uint8_t *packed, size_t i, double x)
 {
-    bool is_signed = type->number == TNF_NUMBER_INT;
-    tnf_u128 v = { 0, 0 };
     if (type->bits == 128)
         return tnf_le128(packed + 16 * i);
-    v.low = type->bits == 64 ? tnf_le64(packed + 8 * i) : (uint64_t)(int64_t)x;
-    v.high = is_signed && v.low >> 63 ? UINT64_MAX : 0;
-    return v;
+    uint64_t low = type->bits == 64 ? tnf_le64(packed + 8 * i) : (uint64_t)(int64_t)x;
+    return tnf_u128_of_64(low, type->number == TNF_NUMBER_INT);
 }
 
 static void decode_c64(const uint8_t *packed, size_t first, size_t n, double *out)

@@ -28,13 +28,8 @@ static bool whole_of(struct whole *out, const tnf_type *type, const uint8_t *byt
 {
     if (is_wide(type)) {
         bool is_signed = type->number == TNF_NUMBER_INT;
-        tnf_u128 u = { 0, 0 };
-        if (type->bits == 128)
-            u = tnf_le128(bytes + 16 * i);
-        else
-            u.low = tnf_le64(bytes + 8 * i);
-        if (type->bits == 64 && is_signed && u.low >> 63)
-            u.high = UINT64_MAX;
+        tnf_u128 u = type->bits == 128 ? tnf_le128(bytes + 16 * i)
+                                       : tnf_u128_of_64(tnf_le64(bytes + 8 * i), is_signed);
         out->negative = is_signed && u.high >> 63;
         out->magnitude = out->negative ? tnf_i128_size(u) : u;
         return true;
